@@ -85,12 +85,12 @@ def many_classes(rng: np.random.Generator) -> None:
     """An update of Open mIoU against one np.bincount with nothing ignored, as the classes grow; int64 maps."""
     print("update of one image of 512 x 512, int64 maps, by the number of classes; np.bincount without its addition")
     for name, draw in (("regions", draw_regions), ("noise", draw_noise)):
-        for classes in (CLASSES, 300, 847, 1_203, 2_000, 2_049, 5_000, 10_000, 22_000):
+        for classes in (CLASSES, 300, 847, 1_203, 2_000, 4_096, 4_097, 10_000, 22_000):
             truth, prediction = draw(rng, classes)
-            similarity = np.eye(classes) if classes <= 2_048 else lambda true, called: (true == called).astype(float)
+            similarity = np.eye(classes) if classes <= 4_096 else lambda true, called: (true == called).astype(float)
             metric = OpenMeanIoU([str(k) for k in range(classes)], similarity)
             metric.update(truth, prediction)
-            repeats = 60 if classes < 5_000 else 3
+            repeats = 60 if classes < 4_000 else 3
             peer = seconds(partial(bincount, truth, prediction, classes), min(repeats, 40))
             ours = seconds(partial(metric.update, truth, prediction), repeats)
             pairs = len(metric.pairs.cells()[0])

@@ -115,6 +115,7 @@ QUICK = {
     "collect init ratings": [("OUT", "--pairs", 4)],
     "collect invite": [("STUDY", "--count", 2)],
     "collect status": [("STUDY",)],
+    "collect payments": [("STUDY",), ("STUDY", "--out", "OUT.csv")],
     "collect export": [("STUDY",), ("STUDY", "--out", "OUT")],
     "collect rehearse": [("STUDY", "--participants", 2, "--batches", 1)],
 }

@@ -19,7 +19,7 @@ MASKS = st.tuples(st.integers(1, 14), st.integers(1, 14)).flatmap(
 
 
 def band_by_distance(mask, width):
-    """Pixels of the mask with a pixel that is not of it, or the outside of the frame, within `width` rows and columns."""
+    """Pixels of the mask that have one outside of it or of the frame within `width` rows and columns."""
     height, across = mask.shape
     band = np.zeros_like(mask)
     for row, column in zip(*np.nonzero(mask), strict=True):

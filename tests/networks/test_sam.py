@@ -81,9 +81,11 @@ def pair(request):
     return ours, theirs
 
 
-@pytest.mark.parametrize("clicks", [1, 3])
-@pytest.mark.parametrize("with_masks", [False, True], ids=["no masks", "masks"])
-def test_logits_and_ious_are_those_of_transformers(pair, clicks, with_masks) -> None:
+@pytest.mark.parametrize(
+    ("clicks", "with_masks", "with_boxes"),
+    [(1, False, False), (3, False, False), (1, True, False), (3, True, False), (0, False, True), (2, True, True)],
+)
+def test_logits_and_ious_are_those_of_transformers(pair, clicks, with_masks, with_boxes) -> None:
     ours, theirs = pair
     generator = torch.Generator().manual_seed(clicks)
     prompts = 2
@@ -94,13 +96,15 @@ def test_logits_and_ious_are_those_of_transformers(pair, clicks, with_masks) -> 
     with torch.inference_mode():
         encoder = ours["prompt_encoder"]
         cells = image.flatten(2).mT + encoder.mask(masks)
-        logits, ious = ours["mask_decoder"](encoder.tokens(points, positive), cells, encoder.grid())
+        boxes = torch.tensor([[100.0, 50.0, 700.0, 400.0], [3.0, 9.0, 30.0, 1000.0]]) if with_boxes else None
+        logits, ious = ours["mask_decoder"](encoder.tokens(points, positive, boxes), cells, encoder.grid())
         for prompt in range(prompts):
             for several, chosen in ((False, slice(0, 1)), (True, slice(1, 4))):
                 wanted = theirs(
                     image_embeddings=image,
-                    input_points=points[None, None, prompt],
-                    input_labels=positive[None, None, prompt].int(),
+                    input_points=points[None, None, prompt] if clicks else None,
+                    input_labels=positive[None, None, prompt].int() if clicks else None,
+                    input_boxes=None if boxes is None else boxes[None, prompt : prompt + 1],
                     input_masks=None if masks is None else masks[None, prompt : prompt + 1],
                     multimask_output=several,
                 )

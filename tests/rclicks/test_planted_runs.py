@@ -1,12 +1,17 @@
 """Whole runs on the planted world: one opening an image, the same clicks in any order and any company."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
 
+from hardlook.data.rle import decode
 from hardlook.errors import ModelError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.runs.in_memory import InMemoryRun
+from hardlook.metrics.boundaries import BoundaryTruth
+from hardlook.models.interactive.grabcut import GrabCut
 from hardlook.models.planted.disc import Disc
 from hardlook.rclicks.benchmark import RCLICKS
 from hardlook.rclicks.options import RClicksOptions
@@ -195,3 +200,44 @@ def test_the_report_names_the_click_model_and_what_it_says_of_itself():
     (driven,) = [section.text for section in sections if section.title == "How it was driven"]
     assert "saliency (model=planted-saliency): SM: salience by planted-saliency" in driven
     assert "clicks by `saliency (model=planted-saliency)`" in sections[0].text
+
+
+def test_boundaries_are_counted_where_the_option_says_so(records):
+    given = {"boundary": True, "draws": 2}
+    units = units_of(**given)
+    counted = as_frame(RCLICKS.evaluate(units, Disc(**FRAGILE)))
+    assert records["boundary"].to_list() == [[]] * 4
+    instances = {unit.id: unit.payload.instance for unit in units}
+    for row in counted.to_dicts():
+        counts = np.reshape(row["boundary"], (21, 6, 6))
+        instance = instances[row["unit"]]
+        assert (counts[..., 0] <= counts[..., 1]).all()
+        assert len(set(counts[..., 4].ravel().tolist())) == 1  # the object has one contour
+        last = decode(json.loads(row["last_masks"])[0])
+        truth = BoundaryTruth.of(instance.target, instance.ignore)
+        assert counts[0, -1].tolist() == list(vars(truth.count(last)).values())
+    card = RCLICKS.score(counted.select(RCLICKS.schema.light), RClicksOptions(resamples=0, **given))
+    ious = np.stack([np.reshape(row["boundary"], (21, 6, 6)) for row in counted.to_dicts()])
+    ious = ious[..., 0] / ious[..., 1]
+    area = 100 * (ious[..., 0] / 2 + ious[..., 1:-1].sum(-1) + ious[..., -1] / 2) / 5
+    assert card.get("boundary-auc").value == pytest.approx(area[:, 1:].mean())
+    assert card.get("boundary-auc-base").value == pytest.approx(area[:, 0].mean())
+    assert 0 < card.get("boundary-f").value < 100
+    # A boundary is a stricter test than the whole object.
+    assert card.get("boundary-auc").value < card.get("auc").value
+    plain = RCLICKS.score(records, RClicksOptions(resamples=0))
+    assert not [score for score in plain.scores if score.name.startswith("boundary")]
+    without = records.drop("boundary")  # as in runs of earlier versions
+    assert RCLICKS.score(without, RClicksOptions(resamples=0)).get("auc").value == plain.get("auc").value
+
+
+def test_boxes_are_for_models_that_take_them():
+    units = units_of(first_prompt="box", rounds=2, groups=2)[:1]
+    with pytest.raises(ModelError, match="Disc does not take boxes") as caught:
+        RCLICKS.evaluate(units, Disc())
+    assert "--first-prompt click" in str(caught.value.remedy)
+    [row] = RCLICKS.evaluate(units, GrabCut())
+    assert np.reshape(row["x"], (3, 2))[:, 0].tolist() == [-1] * 3
+    card = RCLICKS.score(as_frame([row]).select(RCLICKS.schema.light), RClicksOptions(resamples=0, first_prompt="box"))
+    assert card.get("base-iou1").value > 0
+    assert RCLICKS.pictures(units[0], row)

@@ -19,8 +19,8 @@ from hardlook.metrics.kernels import load_kernels
 
 Ignored = int | Literal["auto"] | None
 
-# Up to so many classes the counts are a table (34 MB), above it only the pairs seen.
-MAX_TABLE_CLASSES = 2048
+# Up to so many classes the counts are a table (134 MB, of which the system gives what is used), above it pairs seen.
+MAX_TABLE_CLASSES = 4096
 USUAL_IGNORED = 255
 
 
@@ -62,7 +62,8 @@ def confusion_counts(truth: Values, prediction: Values, *, classes: int, ignore:
 class PairCounts:
     """Pixels of (true, predicted) pairs of `classes` labels, added up over images.
 
-    Up to 2,048 classes they are a table (`is_table`); above it memory grows with the pairs seen, not with the classes.
+    Up to 4,096 classes they are a table (`is_table`); above it memory grows with the pairs seen, not with the classes.
+    `most_in_table` is another limit, lower where the counts of single images are wanted.
 
     >>> counts = PairCounts(22_000)
     >>> counts.add([[7, 7, 21_999]], [[7, 30_000, 5]])
@@ -70,9 +71,9 @@ class PairCounts:
     [[7, 7, 21999], [7, 22000, 5], [1, 1, 1]]
     """
 
-    def __init__(self, classes: int, ignore: Ignored = "auto") -> None:
+    def __init__(self, classes: int, ignore: Ignored = "auto", *, most_in_table: int | None = None) -> None:
         self.classes, self.ignore = classes, choose_ignored(ignore, classes)
-        self.is_table = classes <= MAX_TABLE_CLASSES
+        self.is_table = classes <= (MAX_TABLE_CLASSES if most_in_table is None else most_in_table)
         self.reset()
 
     def reset(self) -> None:

@@ -112,12 +112,13 @@ def match_at_once(
         crowd, ignored, (area < AREA_LOW) | (area > AREA_HIGH), orders, ranks,
         np.lexsort((object_classes, object_image)), trapped, max_detections, IOU_THRESHOLDS, matches,
     )  # fmt: skip
+    by_class, pooled = (np.take(kind.reshape(N_SETTINGS, len(order)), order, axis=1) for kind in matches)
     return MatchTable(
         classes, labels[order].astype(np.int16), image[order], ranks[0][order], ranks[1][order],
-        *(np.take(kind.reshape(N_SETTINGS, len(order)), order, axis=1) for kind in matches), np.zeros(len(order), bool),
+        by_class, pooled, np.zeros(len(order), bool),
         object_classes.astype(np.int16), object_image, ~ignored, np.ones(len(images), np.int64),
     )  # fmt: skip
 
 
-def _join(parts: Sequence[NDArray[Any] | None], dtype: type) -> NDArray[Any]:
-    return np.concatenate([np.zeros(0, dtype), *parts])  # type: ignore[arg-type]
+def _join(parts: Sequence[Any], dtype: type) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype), *parts])

@@ -14,7 +14,7 @@ Of `c[g, p]` pixels of class g that were predicted as p, the share S[g, p] count
 hit, true and predicted in `hardlook.metrics.mean_iou`: Open mIoU is the closed formula on soft counts. With the
 identity for S they are the closed counts, exactly.
 
-Above 2,048 classes only the pairs of labels that were seen are kept, and the similarity is read only for these: a
+Above 4,096 classes only the pairs of labels that were seen are kept, and the similarity is read only for these: a
 matrix of any float type, such as a memory map, is not copied, and a function of two arrays of labels takes its place
 where none fits into memory.
 
@@ -144,8 +144,9 @@ class OpenMeanIoU:
 
     def compute(self) -> OpenMiouResult:
         """The scores so far."""
-        options = {"mean_over": self.mean_over, "seen": self.seen, "asymmetric": self.asymmetric}
-        return open_miou(self.pairs, self.similarity, **options)
+        return open_miou(
+            self.pairs, self.similarity, mean_over=self.mean_over, seen=self.seen, asymmetric=self.asymmetric
+        )
 
 
 def open_miou(
@@ -276,7 +277,8 @@ def soft_counts_by_image(
     _check_range(cell, classes * (classes + 1), "cell")
     true = cell // (classes + 1)
     called = cell - true * (classes + 1)
-    return _sum_shares(image, true, called, pixels, _look_up(shared, true, called), (images, classes))
+    share = _look_up(shared, true, called, classes)
+    return _sum_shares(image, true, called, pixels, share, (images, classes))
 
 
 def soft_counts_of_pairs(pairs: PairCounts, similarity: Values | PairSimilarity) -> NDArray[np.float64]:
@@ -291,19 +293,18 @@ def soft_counts_of_pairs(pairs: PairCounts, similarity: Values | PairSimilarity)
     share = np.zeros(len(true))
     for start in range(0, len(true), BLOCK_PAIRS):
         block = slice(start, start + BLOCK_PAIRS)
-        share[block] = _look_up(similarity, true[block], called[block], end=pairs.classes)
+        share[block] = _look_up(similarity, true[block], called[block], pairs.classes)
     image = np.zeros(len(true), np.int64)
-    return _sum_shares(image, true, called, pixels, share, (1, pairs.classes))[0]
+    return np.asarray(_sum_shares(image, true, called, pixels, share, (1, pairs.classes))[0])
 
 
 def _look_up(
-    similarity: Values | PairSimilarity, true: Labels, called: Labels, end: int | None = None
+    similarity: Values | PairSimilarity, true: NDArray[np.integer], called: NDArray[np.integer], classes: int
 ) -> NDArray[np.float64]:
     """(n,) similarity of the pairs, 0 where `called` is no label."""
-    matrix = None if callable(similarity) else as_numpy(similarity)
-    labelled = called < (len(matrix) if matrix is not None else end)
+    labelled = called < classes
     share = np.zeros(len(true))
-    one, other = true[labelled], called[labelled]
+    one, other = true[labelled].astype(np.int64), called[labelled].astype(np.int64)
     if callable(similarity):
         values = np.asarray(as_numpy(similarity(one, other)), np.float64)
         if values.shape != one.shape:
@@ -314,8 +315,7 @@ def _look_up(
             wanted = "1, a label is like itself" if one[k] == other[k] else "a number from 0 to 1"
             raise ValueError(f"similarity of labels {one[k]} and {other[k]}: expected {wanted}, got {values[k]:g}")
     else:
-        assert matrix is not None
-        values = matrix[one, other].astype(np.float64)
+        values = as_numpy(similarity)[one, other].astype(np.float64)
     share[labelled] = np.where(one == other, 1.0, values.clip(0, 1))
     return share
 

@@ -102,11 +102,16 @@ class Episode:
 
 @dataclass(frozen=True)
 class Clicks:
-    """A prompt: `points` (n, 2) float32 (x, y) as clicked, `positive` (n,) bool, `state` of the last answer or None."""
+    """A prompt: `points` (n, 2) float32 (x, y) as clicked, `positive` (n,) bool, `state` of the last answer or None.
+
+    `box` (4,) float32 is x0, y0, x1, y1 of the object: points as the others, on its outermost pixels. Only models with
+    `takes_boxes = True` are given one; n may be 0 then.
+    """
 
     points: NDArray[np.float32]
     positive: NDArray[np.bool_]
     state: Any = None
+    box: NDArray[np.float32] | None = None
 
     def pixels(self, shape: tuple[int, int]) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
         """Rows and columns (n,) of the clicked pixels, kept inside a frame (H, W)."""
@@ -231,7 +236,10 @@ class Session(Protocol):
 
 @runtime_checkable
 class PromptableSegmenter(Protocol):
-    """Interactive segmentation: open an image once, then answer batches of clicks."""
+    """Interactive segmentation: open an image once, then answer batches of clicks.
+
+    A model that takes a box as first prompt says so by an attribute `takes_boxes = True`.
+    """
 
     def open(self, image: Image) -> Session:
         """Encode the image and return the session that answers prompts on it."""

@@ -1,7 +1,6 @@
 """SAM's prompt encoder (clicks to tokens, a mask to a feature map) and mask decoder (tokens to masks and their IoUs).
 
-Kirillov et al., "Segment Anything", ICCV 2023. Module names are those of the published weights. Box prompts are not
-supported: the embeddings of a box's two corners are loaded but not used.
+Kirillov et al., "Segment Anything", ICCV 2023. Module names are those of the published weights.
 """
 
 from __future__ import annotations
@@ -81,14 +80,21 @@ def build_prompt_encoder() -> nn.Module:
                 nn.Conv2d(16, CHANNELS, 1),
             )
 
-        def tokens(self, points: Tensor, positive: Tensor) -> Tensor:
-            """Tokens (N, n + 1, 256) of points (N, n, 2) in input pixels, `positive` (N, n) bool; the last: no box."""
+        def tokens(self, points: Tensor, positive: Tensor, boxes: Tensor | None = None) -> Tensor:
+            """Tokens of points (N, n, 2) in input pixels, `positive` (N, n) bool, and of boxes (N, 4).
+
+            (N, n + 2, 256) with the two corners of a box, (N, n + 1, 256) without: the last one says so.
+            """
             zero = torch.zeros(1, dtype=torch.long, device=points.device)
             negative_label, positive_label = (self.point_embeddings[label](zero) for label in (0, 1))
             # A pixel's index is its corner; its centre is half a pixel further.
             labels = torch.where(positive[..., None], positive_label, negative_label)
             clicks = self.pe_layer((points + 0.5) / INPUT_SIZE) + labels
-            return torch.cat([clicks, self.not_a_point_embed.weight.expand(len(points), 1, CHANNELS)], dim=1)
+            if boxes is None:
+                return torch.cat([clicks, self.not_a_point_embed.weight.expand(len(points), 1, CHANNELS)], dim=1)
+            corners = self.pe_layer((boxes.view(-1, 2, 2) + 0.5) / INPUT_SIZE)
+            kinds = torch.cat([self.point_embeddings[label](zero) for label in (2, 3)])
+            return torch.cat([clicks, corners + kinds], dim=1)
 
         def mask(self, logits: Tensor | None) -> Tensor:
             """Features (N, 4096, 256) of mask logits (N, 256, 256); without logits, (1, 1, 256) for all."""

@@ -7,8 +7,6 @@ counted by torch (two per multiplication and addition), for networks in torch on
 >>> cost = measure_cost(Disc(), "promptable-segmenter", size=(64, 48), images=2, clicks=3)
 >>> cost.parameters, cost.click_flops, cost.opening.count, cost.click.count
 (None, None, 2, 6)
->>> cost.time_to_mask(3.0) == (cost.opening.mean + 3 * cost.click.mean) / 1000
-True
 """
 
 from __future__ import annotations
@@ -25,14 +23,14 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 
-from hardlook.errors import DataError, OptionError
+from hardlook.errors import OptionError
 from hardlook.harness.published import PublishedTable
 from hardlook.harness.sections import Table
 from hardlook.models.answer_checks import CheckedSession
 from hardlook.models.roles import Clicks, Image, Mask
 from hardlook.randomness import generator
 from hardlook.rclicks.published import published_numbers
-from hardlook.reading import read_json, reading
+from hardlook.rclicks.time_to_mask import COST_SCHEMA
 from hardlook.report.formatting import format_count
 from hardlook.report.text_tables import format_table
 from hardlook.world.planted import PlantedWorld
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 
     from hardlook.models.named_model import NamedModel
 
-COST_SCHEMA = "hardlook.clicks-cost/1"
 ROLES = ("promptable-segmenter", "click-model")
 DEPTH = 5  # attributes of attributes of a model that are searched for networks
 _STATUS = Path("/proc/self/status")
@@ -93,10 +90,6 @@ class Cost:
     parameters: int | None
     opening_flops: int | None
     click_flops: int | None
-
-    def time_to_mask(self, clicks: float) -> float:
-        """Seconds of computing for an image and so many clicks."""
-        return (self.opening.mean + clicks * self.click.mean) / 1000
 
 
 def measure_cost(
@@ -390,18 +383,3 @@ def _format_time(times: Milliseconds) -> str:
 
 def _format_flops(flops: int | None) -> str:
     return "FLOPs unknown" if flops is None else f"{flops / 1e9:.1f} GFLOPs"
-
-
-def read_cost(path: Path) -> tuple[str, Cost]:
-    """The model's name and its cost, from the cost.json of `hardlook clicks cost --out`."""
-    remedy = "give the cost.json of `hardlook clicks cost MODEL --out FOLDER`"
-    document = read_json(path, what="not a cost of `hardlook clicks cost`", remedy=remedy)
-    with reading(path, "not a cost of `hardlook clicks cost`", remedy=remedy):
-        if document["schema"] != COST_SCHEMA:
-            raise DataError(f"expected {COST_SCHEMA}, got {document['schema']}", file=path, remedy=remedy)
-        fields = document["cost"]
-        times = {name: Milliseconds(**fields[name]) for name in ("opening", "click", "first_mask")}
-        cost = Cost(**{**fields, **times})
-        if not all(np.isfinite([one.mean for one in times.values()])):
-            raise DataError("the times are not finite", file=path, remedy=remedy)
-        return str(document["model"]["name"]), cost

@@ -45,11 +45,13 @@ SCHEMA = RecordSchema(
         Column("pixels", "int", "pixels of the object"),
         Column("courses", "text", "who clicked, by commas: base, the groups, perhaps the halves; G1#2: second draw"),
         Column("rounds", "int", "clicks of each course"),
-        Column("x", "ints", "of each course and round: column of the click, -1 once a perfect mask ended the clicking"),
+        Column("x", "ints", "of each course and round: column of the click; -1 for a box and after a perfect mask"),
         Column("y", "ints", "of each course and round: row of the click"),
         Column("positive", "ints", "of each course and round: 1 for a positive click"),
         Column("intersection", "ints", "of each course and round: pixels of mask and object"),
         Column("union", "ints", "of each course and round: pixels of mask or object"),
+        Column("boundary", "ints", "with --boundary, of each course and round: pixels of both bands, of either, of the "
+               "mask's contour, of it matched, of the object's contour, of it matched", default=[]),
         Column("fallbacks", "int", "clicks that fell back to the centre, since the click model left nothing"),
         Column("people", "text", "whose first clicks follow: people, simulated people, or empty without any"),
         Column("user_x", "floats", "column of each person's first click"),
@@ -81,7 +83,12 @@ def evaluate_each(units: Sequence[Unit], model: Any) -> Iterator[Record]:
     options: RClicksOptions = units[0].payload.options
     click_model = build_click_model(options.clicks, options.clicks_args).model
     courses = (BASE, *make_clicking_groups(options.groups), *(HALVES if options.halves else ()))
-    rules = Rules(options.rounds, options.group_rule, options.perfect, options.seed)
+    rules = Rules(
+        options.rounds, options.group_rule, options.perfect, options.seed, options.boundary, options.first_prompt
+    )
+    if options.first_prompt == "box" and not getattr(model, "takes_boxes", False):
+        remedy = "--first-prompt click, or a model with `takes_boxes = True`, such as mobile-sam, sam or grabcut"
+        raise ModelError(f"--first-prompt box: {type(model).__name__} does not take boxes", remedy=remedy)
     opened: Counter[str] = Counter()
 
     def open_image(unit: Unit) -> Session:
@@ -137,6 +144,7 @@ def make_record(
         "positive": _to_int_list(clicked.positive),
         "intersection": _to_int_list(clicked.intersection),
         "union": _to_int_list(clicked.union),
+        "boundary": [] if clicked.boundary is None else _to_int_list(clicked.boundary),
         "fallbacks": int(clicked.fallbacks),
         "people": who_clicked if len(points) else "",
         "user_x": points[:, 0].tolist(),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
+from pydantic import field_validator
+
 from hardlook.errors import OptionError
 from hardlook.harness.options import BenchmarkOptions, option, read_reading
 from hardlook.harness.scorecard import Reading
 from hardlook.harness.stats.intervals import Method
 from hardlook.metrics.click_robustness import FailureReading
+from hardlook.rclicks.time_to_mask import parse_click_times
 
 # What the values of each reading mean; the first is the default.
 READINGS = {
@@ -54,6 +57,13 @@ class RClicksOptions(BenchmarkOptions):
     halves: bool = option(
         False, "Let two more courses click in each half of the mass, for --reading dhh=paper.", changes="answers"
     )
+    first_prompt: Literal["click", "box"] = option(
+        "click", "The first prompt: a click, or the object's box, for models that take boxes.", changes="answers",
+        added=True,
+    )  # fmt: skip
+    boundary: bool = option(
+        False, "Also count boundary pixels, for boundary IoU and boundary F.", changes="answers", added=True
+    )
     user_clicks: str = option(
         "", "People's clicks: a clicks.csv, or planted for simulated people (the planted world's default), or none.",
         changes="units",
@@ -65,9 +75,18 @@ class RClicksOptions(BenchmarkOptions):
     split: str | None = option(None, "Which list of a VOC devkit, if it has several.", changes="units")
     prompts_a_call: int = option(64, "Most prompts that the model answers in one call.", changes="answers", ge=1)
     scenes: int = option(24, "Scenes of the planted world, without --data.", changes="units", ge=2, le=100_000)
+    cost: str = option(
+        "", "For time to a mask: cost.json of `hardlook clicks cost`, or opening=MS,click=MS.", changes="scores"
+    )
     resamples: int = option(1000, "Bootstrap resamples (of images) behind the intervals.", changes="scores", ge=0)
     level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
     interval: Method = option("jackknife", "Interval: jackknife, percentile or bca.", changes="scores")
+
+    @field_validator("cost")
+    @classmethod
+    def _read_cost(cls, text: str) -> str:
+        # The times instead of the file, which may be gone when the run is scored again.
+        return str(parse_click_times(text)) if text else text
 
     @property
     def planted(self) -> bool:

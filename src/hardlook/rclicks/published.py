@@ -232,7 +232,7 @@ def _differing_settings(score: str, options: RClicksOptions) -> list[str]:
     if score in _USER_SCORES:
         absent = {PLANTED_USERS: "the people are simulated", NO_USERS: "there are no people's clicks"}
         return [absent[options.users]] if options.users in absent else []
-    differs = []
+    differs = ["the first prompt is a box, and was a click in the paper"] if options.first_prompt == "box" else []
     if score not in _CENTRE_SCORES:
         if options.clicks != _CLICKS:
             differs.append(f"clicks are drawn by {options.clicks}, the published ones by {_CLICKS}")

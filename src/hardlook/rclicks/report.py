@@ -75,6 +75,8 @@ def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Sect
         _cost_section(table, scorecard, clicks),
         _group_section(table, scorecard),
         _draw_section(scorecard),
+        _boundary_section(scorecard),
+        _time_section(scorecard),
         _one_click_section(table, scorecard, difficulty),
         _slice_section(scorecard),
         build_leaderboard(scorecard),
@@ -185,6 +187,42 @@ def _draw_section(scorecard: Scorecard) -> Section | None:
         Table("Spread between groups and between draws", beside, ("dataset", "of", "groups", "draws"), spreads, 3),
     )
     return Section("What is chance", text, tables)
+
+
+def _boundary_section(scorecard: Scorecard) -> Section | None:
+    names = ("auc", "boundary-auc", "boundary-f", "auc-base", "boundary-auc-base", "boundary-f-base")
+    rows = _dataset_rows(scorecard, names)
+    if all(row[2] is None for row in rows):
+        return None
+    text = (
+        "Areas under the curves against clicks, x 100: IoU of the whole masks, IoU of the bands within 2 % of the "
+        "diagonal along their boundaries (Cheng et al. 2021), and F of the contours within .8 % of it (DAVIS)."
+    )
+    columns = ("dataset", "IoU", "boundary IoU", "boundary F", "IoU, centre", "boundary IoU, centre", "F, centre")
+    return Section("Along the boundary", text, (Table("Boundaries", "", columns, rows, 2),))
+
+
+def _time_section(scorecard: Scorecard) -> Section | None:
+    rows = _dataset_rows(scorecard, ("time90", "time90-base"))
+    sampled, centre = rows[0][1:]
+    if sampled is None or centre is None:
+        return None
+    text = (
+        f"To 90 % IoU the model computes for {format_fixed(float(sampled), 2)} s with sampled clicks and for "
+        f"{format_fixed(float(centre), 2)} s with the centre rule, by the times of `--cost`: the opening of the image "
+        "and every click."
+    )
+    table = Table("Seconds to 90 % IoU", "", ("dataset", "sampled clicks", "centre clicks"), rows, 3)
+    return Section("Time to a mask", text, (table,))
+
+
+def _dataset_rows(scorecard: Scorecard, names: Sequence[str]) -> list[tuple[str | float | None, ...]]:
+    """Each score over all datasets, then of each dataset where there are several."""
+    datasets = _slice_values(scorecard, "dataset")
+    rows = [("all", *(_find_value(scorecard, name) for name in names))]
+    if len(datasets) > 1:
+        rows += [(one, *(_find_value(scorecard, name, dataset=one) for name in names)) for one in datasets]
+    return rows
 
 
 def _find_value(scorecard: Scorecard, name: str, **where: str) -> float | None:
@@ -400,4 +438,4 @@ def _draw_mean_mask(record: Record, image: NDArray[np.uint8]) -> Picture:
         firsts = slice(rounds, (len(find_groups(record["courses"].split(","))) + 1) * rounds, rounds)
         places = list(zip(record["x"][firsts], record["y"][firsts], strict=True))
         label = "mean mask over the groups' first clicks"
-    return Picture(label, image, points=[(float(x), float(y), True) for x, y in places], ordered=False)
+    return Picture(label, image, points=[(float(x), float(y), True) for x, y in places if x >= 0], ordered=False)

@@ -21,6 +21,7 @@ from hardlook.harness.benchmark import BenchmarkCard, Quality, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
 from hardlook.harness.stats.jackknife import Range
 from hardlook.harness.tally import Entry, SumTally, score_tally, with_ranges
+from hardlook.metrics.boundaries import f_measures
 from hardlook.metrics.click_robustness import (
     Change,
     FailureReading,
@@ -39,6 +40,7 @@ from hardlook.metrics.click_robustness import (
 from hardlook.rclicks.clicks.courses import BASE, HALVES, find_groups, split_draws
 from hardlook.rclicks.options import RClicksOptions, failure_reading, halves_reading
 from hardlook.rclicks.published import describe_comparability
+from hardlook.rclicks.time_to_mask import parse_click_times
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,11 +75,17 @@ SCORES = (
     ScoreMeaning(
         "auc-base", "IoU-AuC, centre clicks", "area under IoU against clicks at the centre of the error, x 100"
     ),
+    ScoreMeaning("boundary-auc", "Boundary IoU, sampled clicks", "IoU-AuC of the bands along both boundaries, x 100"),
+    ScoreMeaning("boundary-auc-base", "Boundary IoU, centre clicks", "the same, of clicks at the centre of the error"),
+    ScoreMeaning("boundary-f", "Boundary F, sampled clicks", "area under the contours' F against clicks, x 100"),
+    ScoreMeaning("boundary-f-base", "Boundary F, centre clicks", "the same, of clicks at the centre of the error"),
     ScoreMeaning("dsb-iou", "dSB of IoU-AuC", "IoU-AuC of the groups less that of the centre rule, x 100"),
     ScoreMeaning(
         "dgr-iou", "dGR of IoU-AuC", "IoU-AuC of the least probable group less the most probable one's, x 100"
     ),
     ScoreMeaning("dhh-iou", "dHH of IoU-AuC", "IoU-AuC of the improbable half less the probable one's, x 100"),
+    _lower("time90", "Time to 90 %, sampled clicks", "seconds of computing to 90 % IoU, mean over the clicking groups"),
+    _lower("time90-base", "Time to 90 %, centre clicks", "seconds of computing to 90 % IoU by centre clicks"),
     ScoreMeaning("sample-iou1", "Sample@1", "IoU after one click of the click model, mean over groups, x 100"),
     _lower("sample-iou1-std", "Sample@1, spread", "standard deviation between groups, mean over instances, x 100"),
     _lower("noc90-draw-std", "NoC@90, spread of draws", "standard deviation between a group's draws, mean over all"),
@@ -128,6 +136,7 @@ class ClickResults:
     `dataset`, `image` and `size` (N,) texts; `courses` the C names; `intersection` and `union` (N, C, R); `people`
     holds the IoUs (n,) after people's first clicks on each instance, n may be 0; `whose` says what people these are.
     `later_draws` are the results of further draws, with the same courses; the others are of the first draw.
+    `boundary` (N, C, R, 6) are the fields of `BoundaryCounts`, None where they were not counted.
     """
 
     units: tuple[str, ...]
@@ -140,6 +149,7 @@ class ClickResults:
     people: tuple[Numbers, ...]
     whose: str = "people"
     later_draws: tuple[ClickResults, ...] = ()
+    boundary: Counts | None = None
 
     def __len__(self) -> int:
         return len(self.units)
@@ -178,6 +188,8 @@ class ClickResults:
         """These instances alone; `chosen` (N,) bool."""
         arrays = {name: getattr(self, name)[chosen] for name in ("dataset", "image", "size", "intersection", "union")}
         units, people = tuple(compress(self.units, chosen)), tuple(compress(self.people, chosen))
+        if self.boundary is not None:
+            arrays["boundary"] = self.boundary[chosen]
         later = tuple(draw.select(chosen) for draw in self.later_draws)
         return replace(self, units=units, people=people, later_draws=later, **arrays)
 
@@ -195,6 +207,8 @@ def read_results(records: pl.DataFrame) -> ClickResults:
     people = zip(records["user_intersection"].to_list(), records["user_union"].to_list(), strict=True)
     draws = split_draws(courses)
     counts = {name: arrays.pop(name) for name in ("intersection", "union")}
+    if "boundary" in records.columns and all(records["boundary"].list.len() > 0):
+        counts["boundary"] = np.asarray(records["boundary"].explode(), np.int64).reshape(*shape, -1)
     first, *later = ({name: part[:, [*draw.values()]] for name, part in counts.items()} for draw in draws)
     table = ClickResults(
         units=tuple(records["unit"].to_list()),
@@ -248,6 +262,10 @@ def _tally(
     """These statistics of some instances; those of one size weigh alike, whatever dataset they are of."""
     nof, dhh = failure_reading(options), halves_reading(options)
     computed = instance_statistics(table, nof=nof, dhh=dhh)
+    if options.cost:
+        times = parse_click_times(options.cost)
+        for ending in ("", "-base"):
+            computed[f"time90{ending}"] = np.asarray(times.seconds(computed[f"noc90{ending}"]))
     statistics = {name: values for name, values in computed.items() if name in names}
     if "size" in where:
         image = np.char.add(np.char.add(table.dataset, "/"), table.image)
@@ -282,9 +300,11 @@ def name_ranges(rounds: int, instances: float) -> dict[str, Range]:
         ranges |= {name: (-100.0, math.inf), f"{name}-nof": (-instances, instances), f"{name}-iou": change}
     for name in ("auc", "sample-iou1", "user-iou1"):
         ranges |= {name: percent, f"{name}-std": percent, f"{name}-draw-std": percent}
-    unlimited = dict.fromkeys(("noc90-std", "noc90-draw-std", "nsr", "nsr1"), (0.0, math.inf))
+    from_0 = ("noc90-std", "noc90-draw-std", "nsr", "nsr1", "time90", "time90-base")
+    unlimited = dict.fromkeys(from_0, (0.0, math.inf))
     failed = dict.fromkeys(("nof", "nof-base"), (0.0, instances))
-    return ranges | unlimited | failed | dict.fromkeys(("auc-base", "base-iou1"), percent)
+    of_boundaries = ("boundary-auc", "boundary-auc-base", "boundary-f", "boundary-f-base")
+    return ranges | unlimited | failed | dict.fromkeys(("auc-base", "base-iou1", *of_boundaries), percent)
 
 
 def _find_reason(table: ClickResults) -> str:
@@ -453,8 +473,19 @@ def _draw_statistics(table: ClickResults, *, nof: FailureReading, dhh: str) -> d
     found["auc"], found["auc-std"] = (100 * part for part in sample_and_deviation(area[:, table.groups]))
     found["auc-base"] = 100 * area[:, table.base]
     found |= _changes(100 * area, table, "difference", dhh, "-iou")
+    if table.boundary is not None:
+        found |= _boundary_statistics(table, table.boundary)
     found["nsr"] = noise_to_signal(area[:, table.groups])
     found |= _one_click(table)
+    return found
+
+
+def _boundary_statistics(table: ClickResults, boundary: Counts) -> dict[str, Numbers]:
+    intersection, union, *contours = np.moveaxis(boundary, -1, 0)
+    found = {}
+    for name, values in (("boundary-auc", ious(intersection, union)), ("boundary-f", f_measures(*contours))):
+        area = 100 * area_under_ious(values)
+        found |= {name: area[:, table.groups].mean(1), f"{name}-base": area[:, table.base]}
     return found
 
 

@@ -71,7 +71,7 @@ VALUES = {
     "full.html": {"wanted": True, "contact": "<b>me</b>"},
     "work.html": {},
     "done.html": {"code": "ABC", "code_for": "valid", "completion_url": "", "platform": "", "full": True},
-    "privacy.html": {"contact": "<b>me</b>"},
+    "privacy.html": {"contact": "<b>me</b>", "reference": "0a1b"},
     "refused.html": {"message": "<b>no</b>"},
 }
 

@@ -2,6 +2,7 @@
 
 import html
 import re
+import time
 from collections import Counter
 
 import pytest
@@ -10,7 +11,7 @@ from research_recount import rows
 from hardlook.collect.web.tokens import read_invitation
 from hardlook.report.formatting import MISSING
 
-from .conftest import BASE, PEOPLE, tables, words
+from .conftest import BASE, PEOPLE, crowd, dashboard, tables, words
 
 
 def test_the_overview_counts_answers_by_mode_and_device(researcher, gathered, recounted):
@@ -266,3 +267,73 @@ def test_the_public_address_is_proposed(gathered):
     app = make_app(study, store, PublicAddress(url="http://study.example"), research_key=KEY, clock=clock)
     someone = Researcher(app, clock).log_in()
     assert 'value="http://study.example"' in someone.page("/research/links")
+
+
+CROSS = {"sec-fetch-site": "cross-site"}
+
+
+def test_a_link_of_another_site_is_loaded_again_from_here(gathered, researcher):
+    """A stranger sees nothing by it, and no page is loaded for ever."""
+    stranger = dashboard(*gathered[:2])
+    address = "/research/participants?q=%22%3E%3Cscript%3E"
+    page = stranger.client.get(address, headers=CROSS)
+    assert page.status_code == 200 and f'content="0; url={address}"' in page.text
+    assert "Participants" not in page.text
+    assert stranger.client.get(address, headers={"sec-fetch-site": "same-origin"}).status_code == 403
+    assert stranger.client.get(address, headers={"sec-fetch-site": "none"}).status_code == 403
+    assert stranger.client.post("/research/rules", data={}, headers=CROSS).status_code == 403
+    # With a cookie, which a browser may send, there is no need for it.
+    assert "Participants" in researcher.client.get(address, headers=CROSS).text
+
+
+@pytest.fixture
+def leaving(tmp_path):
+    study, store, ids = crowd(tmp_path / "study", {name: PEOPLE[name] for name in ("pc-0", "left", "absent", "pc-1")})
+    yield study, store, ids
+    store.close()
+
+
+def test_a_participant_is_deleted_on_request(leaving):
+    study, store, ids = leaving
+    someone = dashboard(study, store).log_in()
+    store.set_rules({"participants": ["3"]})
+    export_and_wait(someone)
+    assert someone.get("/research/export/files.zip").status_code == 200
+    # One who never completed a batch, and so has no code.
+    table = tables(someone.page("/research/participants"))["Participants"]
+    assert [row[0] for row in table[1:] if len(row) > 1] == ["1", "2", "3", "4"]
+    page = someone.page("/research/participants/3/delete")
+    assert "0 answers in 0 batches" in words(page) and "cannot be brought back" in words(page)
+    assert store.participants().height == 4
+    done = someone.post("/research/participants/3/delete", token=someone.token("/research/participants/3/delete"))
+    assert (done.status_code, done.headers["location"]) == (303, "/research/participants?deleted=3")
+    assert "Participant 3 is deleted." in someone.words("/research/participants?deleted=3")
+    assert store.participant(ids["absent"]) is None and store.rules() == {"participants": []}
+    # Those with answers too; what was made of them is gone, and the numbers of others stay.
+    assert someone.post("/research/participants/1/delete").status_code == 303
+    table = tables(someone.page("/research/participants"))["Participants"]
+    assert [row[0] for row in table[1:] if len(row) > 1] == ["2", "4"]
+    assert someone.get("/research/export/files.zip").status_code == 404
+    assert someone.get("/research/participants/1/delete").status_code == 404
+    assert someone.post("/research/participants/1/delete").status_code == 404
+    assert ids["pc-0"] not in set(store.answers()["participant"])
+
+
+def test_only_a_researchers_own_form_deletes(leaving):
+    study, store, _ = leaving
+    someone = dashboard(study, store)
+    assert someone.client.post("/research/participants/1/delete", data={"token": "x"}).status_code == 403
+    someone.log_in()
+    assert someone.post("/research/participants/1/delete", token="x").status_code == 403
+    assert someone.post("/research/participants/1/delete", other="x").status_code == 400
+    for number in ("0", "5", "x", "-1", "1%20", "'%20OR%201=1"):
+        assert someone.get(f"/research/participants/{number}/delete").status_code in (200, 404)
+        assert someone.post(f"/research/participants/{number}/delete", token="x").status_code == 403
+    assert store.participants().height == 4
+
+
+def export_and_wait(someone):
+    someone.post("/research/export")
+    deadline = time.monotonic() + 60
+    while "files.zip" not in someone.page("/research/export") and time.monotonic() < deadline:
+        time.sleep(0.02)

@@ -145,3 +145,33 @@ def wait(job):
             return
         time.sleep(0.05)
     raise AssertionError("the export took half a minute")
+
+
+def test_files_that_hold_a_deleted_participant_are_removed():
+    job, go = ExportJob(lambda: 0.0), threading.Event()
+
+    def write(out, advance):
+        out.mkdir()
+        (out / "a.csv").write_text("a")
+        assert go.wait(30)
+
+    def wait():
+        while job.state.running:
+            time.sleep(0.005)
+
+    go.set()
+    job.start(write, 1)
+    wait()
+    archive = job.state.archive
+    job.discard()
+    assert job.state.archive is None and not archive.exists()
+    # One that is being written is not offered either; the next one is.
+    go.clear()
+    job.start(write, 1)
+    job.discard()
+    go.set()
+    wait()
+    assert job.state.archive is None and "deleted meanwhile" in job.state.problem
+    job.start(write, 1)
+    wait()
+    assert job.state.archive.is_file() and not job.state.problem

@@ -3,11 +3,15 @@
 import csv
 import re
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hardlook.collect.research.participants import flagging_rules, list_columns
+from hardlook.collect.results.exclusion_rules import find_excluded
 from hardlook.collect.results.export import export_study
+from hardlook.collect.study.settings import StudySettings
 
 from .conftest import tables, words
 
@@ -79,3 +83,23 @@ def test_the_preview_excludes_as_a_literal_reading_of_the_rules_does(researcher,
     people, said = out_of(page)
     assert people == {str(qualities[who]["number"]) for who in out}
     assert said["all"] == len(remaining)
+
+
+def test_a_pointer_of_another_device_a_rushed_batch_and_a_failed_check_are_flagged():
+    fine = {"answers": 9, "inside": 1.0, "quick_batches": 0, "failed_checks": 0, "pointer_conflict_share": 0.0}
+    odd = {"b": {"pointer_conflict_share": 0.1}, "c": {"quick_batches": 1}, "d": {"failed_checks": 1}}
+    rows = [{"participant": "a", "number": 1, **fine}]
+    rows += [{"participant": who, "number": n, **fine, **change} for n, (who, change) in enumerate(odd.items(), 2)]
+    flags = find_excluded(pl.DataFrame(rows), flagging_rules(StudySettings(kind="clicks", title="Cups")))
+    assert flags.keys() == odd.keys() and "pointer of another device 0.1, above 0" in flags["b"]
+    titles = {column.key: column.title for column in list_columns("clicks")}
+    assert titles["pointer_conflicts"] == "other pointer" and "pointer_conflicts" not in {
+        column.key for column in list_columns("review")
+    }
+
+
+def test_payments_are_downloaded_from_the_export_page(researcher, gathered):
+    assert 'href="/research/payments.csv"' in researcher.page("/research/export")
+    answer = researcher.client.get("/research/payments.csv")
+    assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/csv")
+    assert answer.text.count("\n") == len(gathered[2]) + 1

@@ -15,11 +15,11 @@ QUOTE = '" autofocus onfocus=window.hacked=1 x="'
 
 IMAGE = "<img src=x onerror=window.hacked=1>"
 
-PAGES = ("", "/participants", "/images", "/images/t000001", "/rules", "/export", "/links")
+PAGES = ("", "/participants", "/participants/1/delete", "/images", "/images/t000001", "/rules", "/export", "/links")
 
 FILES = ("/pictures/t000001/whole", "/pictures/t000001/small", "/export/files.zip", "/payments.csv")
 
-FORMS = ("/rules", "/export", "/links")
+FORMS = ("/rules", "/export", "/links", "/participants/1/delete")
 
 OPEN = {"/research/login", "/research/style.css", "/research/research.js", "/research/icon.svg"}
 

@@ -107,3 +107,23 @@ def test_new_answers_show_after_a_while(tmp_path):
             take_part(study, other, Person("mobile"), now=9000.0)
         someone.clock.now += snapshot.MAX_KEEP_SECONDS
         assert "8 answers in all" in someone.words("/research")
+
+
+def test_nothing_is_shown_of_what_was_discarded(gathered, slow):
+    snapshots = Snapshots(gathered[0], slow, Clock())
+    first = snapshots.latest()
+    assert snapshots.latest() is first
+    snapshots.discard()
+    second = snapshots.latest()
+    assert second is not first
+    # Also of a reading that is under way, as long as it takes.
+    snapshots.discard()
+    slow.go.clear()
+    waiting = threading.Thread(target=snapshots.latest)
+    waiting.start()
+    while slow.readings < 3:
+        pass
+    snapshots.discard()
+    slow.go.set()
+    waiting.join()
+    assert slow.readings == 3 and snapshots.latest() is not second and slow.readings == 4

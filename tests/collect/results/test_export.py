@@ -6,12 +6,15 @@ from collections import Counter
 import numpy as np
 import pytest
 from click_crowd import Person, open_store, take_part, world_study
+from web_visitors import StudyApp
 
 from hardlook.collect.results import export
 from hardlook.collect.results.answers import BATCH_CLASSES, CLASSES
 from hardlook.collect.results.exclusion_rules import ExclusionRules
 from hardlook.collect.results.export import export_study
 from hardlook.collect.study.folder import make_study, open_study
+from hardlook.collect.study.ratings import RatingPlan, make_rating_study
+from hardlook.collect.study.reviews import make_review_study
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.tasks import RatingTask
 from hardlook.data.click_file import read_clicks
@@ -178,3 +181,25 @@ def test_other_kinds_are_written_by_their_own_modules(tmp_path, monkeypatch):
         assert asked == [(study, store, tmp_path / "out", RULES)]
         with pytest.raises(OptionError, match="--mode, --all-clicks with a study of kind ratings"):
             export_study(study, store, tmp_path / "out", mode="text", all_clicks=True)
+
+
+@pytest.mark.parametrize("kind", ["review", "ratings"])
+def test_reviews_and_ratings_in_no_time_are_left_out_and_counted(tmp_path, kind):
+    settings = StudySettings(
+        kind=kind, title="T", devices=("any",), batch_size=2, training_tasks=0, open_link=True, target_answers=1
+    )
+    if kind == "review":
+        study = make_review_study(tmp_path / "study", None, settings, scenes=2)
+    else:
+        study = make_rating_study(tmp_path / "study", RatingPlan(measures=("path",), pairs=2), settings)
+    with StudyApp(study, study.database) as app:
+        for seconds in (0.3, 0.7):
+            app.participant().do_batch(seconds=seconds, value=1)
+        document = export_study(study, app.store, tmp_path / "out")
+    counts = document["reviews"] if kind == "review" else document["ratings"]
+    assert counts == 2
+    left_out = document["left_out"]
+    quick = left_out["answers_of_quick_batches"] if kind == "review" else left_out[0]["count"]
+    assert quick == 2
+    page = (tmp_path / "out" / "page.html").read_text()
+    assert "less time than they take" in page

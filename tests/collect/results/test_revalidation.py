@@ -2,9 +2,14 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from web_visitors import StudyApp
 
 from hardlook.collect.results.revalidation import revalidate_answers
+from hardlook.collect.study.clicks import make_click_study
+from hardlook.collect.study.instances import list_planted_instances
+from hardlook.collect.study.settings import StudySettings
 from hardlook.errors import DataError
+from hardlook.world.planted import PlantedWorld
 
 
 def test_clicks_and_batches_are_judged_by_the_masks(gathered, recounted):
@@ -64,3 +69,22 @@ def test_what_cannot_be_judged_is_refused(gathered):
         revalidate_answers(gathered.study, answers.with_columns(task=pl.lit("t9")), batches)
     with pytest.raises(DataError, match="answers without a click"):
         revalidate_answers(gathered.study, answers.with_columns(x=pl.lit(None)), batches)
+
+
+@pytest.mark.parametrize("rule", ["drop", "keep"])
+def test_a_batch_in_no_time_stays_dropped_or_kept(tmp_path, rule):
+    settings = StudySettings(
+        kind="clicks", title="Cups", batch_size=3, training_tasks=0, open_link=True, quick_batches=rule
+    )
+    study = make_click_study(tmp_path / "study", list_planted_instances(PlantedWorld(seed=0, count=3)), settings)
+    with StudyApp(study, study.database) as app:
+        visitor = app.participant()
+        trials = [trial["id"] for trial in visitor.batch()["batch"]["trials"]]
+        for trial in trials:
+            visitor.show(trial)
+        app.now += 5.3
+        for trial in trials:
+            visitor.answer(trial, **app.right_click(trial))
+        found = revalidate_answers(study, app.store.answers(), app.store.batches())
+    assert found.batches["valid"].to_list() == [rule == "keep"] == found.answers["batch_valid"].unique().to_list()
+    assert found.changed_batches == found.changed_answers == 0

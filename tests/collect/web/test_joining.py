@@ -5,6 +5,7 @@ import json
 import pytest
 
 from hardlook.collect.results.payments import build_payments
+from hardlook.collect.results.status import find_participant
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.web.tokens import derive_completion_code, make_invitation_links
 
@@ -164,3 +165,17 @@ def test_links_that_name_nobody_are_refused(make_study_app, clicks_study, platfo
 def test_a_completion_url_must_be_one(url):
     with pytest.raises(ValueError, match="completion_url"):
         StudySettings(kind="clicks", title="T", platform="prolific", completion_url=url)
+
+
+def test_people_without_a_code_find_what_they_can_be_deleted_by(make_study_app, clicks_study):
+    app = make_study_app(clicks_study)
+    visitor = app.visitor()
+    assert "reference, if you have no" not in visitor.get("/privacy").text
+    visitor.join()
+    [who] = app.store.participants()["id"]
+    assert f"reference, if you have no completion code: {who}" in visitor.get("/privacy").text
+    assert find_participant(app.study, app.store, "id", who)["participant"] == who
+    app.store.delete_participant(who)
+    # The cookie of somebody who was deleted is nobody's; they may join anew.
+    assert visitor.get("/api/state").status == 401 and who not in visitor.get("/privacy").text
+    assert visitor.join().status == 303

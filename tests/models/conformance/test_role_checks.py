@@ -7,6 +7,7 @@ import pytest
 from broken_models import Broken, changed, part, stained
 
 from hardlook.models.conformance import check_model
+from hardlook.models.interactive.grabcut import GrabCut
 from hardlook.models.planted.disc import Disc
 from hardlook.models.planted.few_shot import PlantedLearner
 from hardlook.models.planted.segmenters import PlantedSegmenter
@@ -210,3 +211,25 @@ def test_a_model_of_one_support_is_asked_once_per_support():
     assert [finding.message for finding in check_model(OneSupport, "one-shot-segmenter") if not finding.passed] == []
     wrong = {one.check: one.message for one in check_model(FloatMasks, "one-shot-segmenter") if not one.passed}
     assert "mask: expected bool, got float32" in wrong["several supports"]
+
+
+def test_a_model_that_takes_boxes_is_tried_with_boxes():
+    class Boxless(Disc):
+        takes_boxes = True
+
+        def open(self, image):
+            session = super().open(image)
+
+            def predict(prompts):
+                assert all(len(prompt.points) for prompt in prompts), "a prompt without clicks"
+                return session.predict(prompts)
+
+            return SimpleNamespace(predict=predict)
+
+    findings = {f.check: f for f in check_model(Boxless, "promptable-segmenter")}
+    assert not findings["a box"].passed and "a prompt without clicks" in findings["a box"].message
+    assert "a box" not in {f.check for f in check_model(Disc, "promptable-segmenter")}
+    assert all(f.passed for f in check_model(GrabCut, "promptable-segmenter") if "box" in f.check)
+    assert {"a box", "a box and clicks", "a box of one pixel"} <= {
+        f.check for f in check_model(GrabCut, "promptable-segmenter")
+    }

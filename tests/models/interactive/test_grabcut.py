@@ -138,3 +138,18 @@ def test_one_click_finds_a_real_object(shared_data, name):
     y, x = np.unravel_index(depth.argmax(), depth.shape)
     mask = answer(image, (x, y, True))
     assert (mask & truth).sum() > 0.8 * (mask | truth).sum()
+
+
+def test_a_box_is_what_opencv_makes_of_a_rectangle():
+    image = two_squares()
+    labels = np.zeros((48, 64), np.uint8)
+    cv2.setRNGSeed(0)
+    cv2.grabCut(image, labels, (4, 6, 24, 20), np.zeros((1, 65)), np.zeros((1, 65)), 3, cv2.GC_INIT_WITH_RECT)
+    box = np.array([4, 6, 27, 25], np.float32)  # the same pixels, the last ones included
+    nothing = np.zeros((0, 2), np.float32), np.zeros(0, bool)
+    [boxed] = GrabCut(iterations=3, size=64).open(image).predict([Clicks(*nothing, box=box)])
+    expected = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
+    assert np.array_equal(boxed.mask, expected) and expected[8:24, 6:26].mean() > 0.95
+    corrected = Clicks(np.array([[10, 12]], np.float32), np.zeros(1, bool), box=box)
+    [answered] = GrabCut(iterations=3, size=64).open(image).predict([corrected])
+    assert not answered.mask[12, 10] and boxed.mask[12, 10] and not answered.mask[26:].any()

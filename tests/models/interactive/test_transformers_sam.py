@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,11 +49,14 @@ def reference(made, image, asked, *, several=True, previous=None):
     longest = max(height, width)
     inside = int(height * SIDE / longest + 0.5), int(width * SIDE / longest + 0.5)
     points = asked.points * (inside[1] / width, inside[0] / height)
+    clicked = len(asked.points) > 0
+    corners = None if asked.box is None else asked.box.reshape(2, 2) * (inside[1] / width, inside[0] / height)
     with torch.inference_mode():
         answer = made(
             pixel_values=torch.from_numpy(SamFrame.from_image(image, SIDE).prepare_image(image))[None],
-            input_points=torch.tensor(points, dtype=torch.float32)[None, None],
-            input_labels=torch.tensor(asked.positive.astype(int))[None, None],
+            input_points=torch.tensor(points, dtype=torch.float32)[None, None] if clicked else None,
+            input_labels=torch.tensor(asked.positive.astype(int))[None, None] if clicked else None,
+            input_boxes=None if corners is None else torch.tensor(corners.reshape(1, 1, 4), dtype=torch.float32),
             input_masks=None if previous is None else previous[None],
             multimask_output=several,
         )
@@ -99,6 +103,26 @@ def test_each_prompt_has_its_own_previous_logits(folders, family):
         assert np.allclose(answer.state[0], logits[int(scores.argmax())], atol=1e-4)
     without = reference(made, image, second[0])[0]
     assert not np.allclose(answers[0].state[0], without[0], atol=1e-2)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_box_is_the_network_s_own_prompt(folders, family):
+    """Alone, with clicks, and beside prompts without one in the same call."""
+    made, image = network(family), picture(40, 57)
+    session = FAMILIES[family](folders[family]).open(image)
+    box, [clicked] = np.array([5, 6, 30, 20], np.float32), prompts(40, 57, clicks=2, count=1)
+    nothing = prompt()
+    asked = [replace(nothing, box=box), clicked, replace(clicked, box=box), replace(nothing, box=box + 9)]
+    answers = session.predict(asked)
+    for one, answer in zip(asked, answers, strict=True):
+        logits, scores, inside = reference(made, image, one)
+        best = int(scores.argmax())
+        assert np.allclose(answer.state[0], logits[best], atol=1e-4)
+        full = enlarged(logits[best], inside, (40, 57))
+        certain = np.abs(full) > 1e-3
+        assert np.array_equal(answer.mask[certain], full[certain] > 0)
+    for one, other in ((0, 3), (1, 2)):
+        assert not np.allclose(answers[one].state, answers[other].state, atol=1e-3)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

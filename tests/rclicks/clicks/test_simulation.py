@@ -320,3 +320,44 @@ def test_groups_share_the_mass_from_end_to_end():
         groups = make_clicking_groups(count)
         assert [group.low for group in groups] == [0.0, *(group.high for group in groups[:-1])]
         assert groups[-1].high == 1.0
+
+
+def test_a_box_comes_first_and_stays():
+    [instance] = instances(1)
+    rows, columns = np.nonzero(instance.target & ~instance.ignore)
+    asked = []
+
+    def answer(prompts):
+        asked.append(prompts)
+        # A mask that grows with the clicks, so that courses differ.
+        half = instance.target & (np.arange(instance.shape[1]) < columns.mean())
+        answers = []
+        for prompt in prompts:
+            mask = half.copy()
+            mask[prompt.pixels(instance.shape)] = True
+            answers.append(Prompted(mask, state=len(asked)))
+        return answers
+
+    courses = (BASE, *make_clicking_groups(4))
+    found = drive(simulate_clicks(instance, courses, Distance(), Rules(rounds=3, first_prompt="box")), answer)
+    assert [len(prompts) for prompts in asked] == [1, 5, 5]
+    [first] = asked[0]
+    assert first.points.shape == (0, 2) and first.positive.shape == (0,) and first.state is None
+    expected = [columns.min(), rows.min(), columns.max(), rows.max()]
+    for prompts, clicks, state in zip(asked, (0, 1, 2), (None, 1, 2), strict=True):
+        for prompt in prompts:
+            assert prompt.box.tolist() == expected and prompt.box.dtype == np.float32
+            assert (len(prompt.points), prompt.state) == (clicks, state)
+    assert (found.x[:, 0] == -1).all() and (found.x[:, 1:] >= 0).all() and not found.positive[:, 0].any()
+    assert len(set(found.intersection[:, 0].tolist())) == 1
+    clicked = [(int(x), int(y)) for x, y in asked[2][0].points]
+    assert clicked == list(zip(found.x[0, 1:].tolist(), found.y[0, 1:].tolist(), strict=True))
+
+
+def test_a_perfect_answer_to_the_box_ends_the_course():
+    [instance] = instances(1)
+    found = drive(
+        simulate_clicks(instance, (BASE,), Distance(), Rules(rounds=3, first_prompt="box")),
+        lambda prompts: [Prompted(instance.target) for _ in prompts],
+    )
+    assert found.x.tolist() == [[-1, -1, -1]] and (found.intersection == found.union).all()

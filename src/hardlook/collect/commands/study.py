@@ -324,6 +324,7 @@ def payments(
         Path | None, typer.Option("--rules", help="JSON of exclusion rules, in place of those set on the dashboard.")
     ] = None,
     database: Database = "",
+    as_json: arguments.Json = False,
 ) -> None:
     """Write one row per participant with platform ids, completion code, duration and validity, to pay by.
 
@@ -344,7 +345,10 @@ def payments(
     with _open_stored_study(study, database) as (opened, store):
         table = build_payments(opened, store, chosen)
     write_atomically(out, table.write_csv())
-    typer.echo(f"{describe_payments(table)}: {out}")
+    if as_json:
+        print_json({"schema": "hardlook.payments/1", "out": str(out), "participants": table.to_dicts()})
+    else:
+        typer.echo(f"{describe_payments(table)}: {out}")
 
 
 @app.command("export")

@@ -252,7 +252,7 @@ class _Endpoints:
                 if self.gate.is_researcher(request):
                     return respond(request)
                 if request.method == "GET" and request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
-                    # A link on another site led here, so the browser kept the cookie back; from our own page it will not.
+                    # A link on another site led here, and the browser kept the cookie back; from our page it will not.
                     query = f"?{request.url.query}" if request.url.query else ""
                     return HTMLResponse(render_entering_page(self.title, f"{request.url.path}{query}"))
                 return self._login_page(_LOG_IN, 403)

@@ -119,8 +119,10 @@ def work(site: Site, request: Request) -> Response:
 
 
 def privacy(site: Site, request: Request) -> Response:
-    """What is stored about a person."""
-    return _page(site, request, find_participant(site, request), "privacy.html", contact=site.study.settings.contact)
+    """What is stored about a person, and the reference by which they can have it deleted."""
+    participant = find_participant(site, request)
+    values = {"contact": site.study.settings.contact, "reference": participant.id if participant else ""}
+    return _page(site, request, participant, "privacy.html", **values)
 
 
 def done(site: Site, request: Request) -> Response:

@@ -45,8 +45,8 @@ def count_pairs(
     """
     small = (classes + 2) * (classes + 1) <= 2**16
     count = _count_by_fours if small else _count_by_twos
-    true_labels, predicted, *limits = _prepare(truth, prediction, classes, ignore)
-    count(true_labels, predicted, *limits, table.reshape(-1))
+    given: Any = (*_prepare(truth, prediction, classes, ignore), table.reshape(-1))
+    count(*given)
 
 
 def count_pairs_sparsely(
@@ -69,13 +69,15 @@ def count_pairs_sparsely(
     """
     if not truth.size:
         return slots, 0
-    *filled, other = _count_runs(*_prepare(truth, prediction, classes, ignore), sign, *slots)
-    return tuple(filled), other  # type: ignore[return-value]
+    given: Any = (*_prepare(truth, prediction, classes, ignore), sign, *slots)
+    cells, pixels, used, other = _count_runs(*given)
+    return (cells, pixels, used), other
 
 
 def add_cells(cells: NDArray[np.int64], pixels: NDArray[np.int64], slots: Slots) -> Slots:
     """The hash table `slots` with `cells` (n,) and their `pixels` (n,) added."""
-    return tuple(_add_cells(cells, pixels, *slots))  # type: ignore[return-value]
+    joined: Slots = _add_cells(cells, pixels, *slots)
+    return joined
 
 
 def make_slots() -> Slots:
@@ -224,8 +226,10 @@ def _add_cells(new_cells: Any, new_pixels: Any, cells: Any, pixels: Any, used: A
 def _add(cell: Any, count: Any, cells: Any, pixels: Any) -> Any:
     """Add to the slot of the cell, or to the next free one; 1 where the cell is new, else 0."""
     last = np.uint64(cells.size - 1)
-    # Fibonacci hashing: neighbouring cells land far apart.
-    slot = (np.uint64(cell) * np.uint64(0x9E37_79B9_7F4A_7C15) >> np.uint64(20)) & last
+    # Two rounds of multiplying and folding, so that cells in regular distances do not crowd.
+    mixed = np.uint64(cell) * np.uint64(0x9E37_79B9_7F4A_7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58_476D_1CE4_E5B9)
+    slot = (mixed >> np.uint64(32)) & last
     while cells[slot] != cell:
         if cells[slot] == EMPTY:
             cells[slot] = cell

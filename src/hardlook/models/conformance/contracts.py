@@ -167,6 +167,18 @@ def _prompts(model: Any) -> list[Probe]:
         Probe("several clicks", (image, clicks((x, y, True), (0, 0, False), (*inside(subject_of(image), 1.0), True)))),
         Probe("click in the corner", (image, clicks((width - 1, height - 1, True)))),
         Probe("click between pixels", (image, clicks((x + 0.4, y - 0.4, True)))),
+        *(_box_probes(image, (x, y)) if getattr(model, "takes_boxes", False) else []),
+    ]
+
+
+def _box_probes(image: Any, inside: tuple[float, float]) -> list[Probe]:
+    rows, columns = np.nonzero(subject_of(image))
+    box = np.array([columns.min(), rows.min(), columns.max(), rows.max()], np.float32)
+    corner = np.array([0, 0, 0, 0], np.float32)
+    return [
+        Probe("a box", (image, clicks(box=box))),
+        Probe("a box and clicks", (image, clicks((*inside, True), (0, 0, False), box=box))),
+        Probe("a box of one pixel", (image, clicks(box=corner))),
     ]
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hardlook.models.roles import Clicks, Image, Mask
 from hardlook.world.planted import PlantedWorld
@@ -75,10 +76,10 @@ def subject_of(image: Image) -> Mask:
     return truth.classes == np.bincount(codes).argmax() if codes.size else np.zeros(truth.salient.shape, bool)
 
 
-def clicks(*points: tuple[float, float, bool], state: Any = None) -> Clicks:
-    """A prompt of (x, y, positive) clicks."""
+def clicks(*points: tuple[float, float, bool], state: Any = None, box: NDArray[np.float32] | None = None) -> Clicks:
+    """A prompt of (x, y, positive) clicks, and perhaps of a box."""
     rows = np.array(points, np.float32).reshape(-1, 3)
-    return Clicks(np.ascontiguousarray(rows[:, :2]), rows[:, 2] > 0, state)
+    return Clicks(np.ascontiguousarray(rows[:, :2]), rows[:, 2] > 0, state, box)
 
 
 def inside(mask: Mask, share: float) -> tuple[float, float]:

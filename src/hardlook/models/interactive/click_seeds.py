@@ -23,11 +23,15 @@ SMALLEST_RADIUS = 0.75
 
 @dataclass(frozen=True)
 class ClickSeeds:
-    """(h, w) each: `side` 1 or -1 of the nearest click, `squared` distance in cells, `seed` its side or 0 off discs."""
+    """(h, w) each: `side` 1 or -1 of the nearest click, `squared` distance in cells, `seed` its side or 0 off discs.
+
+    `box`: the cells inside the prompt's box, None without one.
+    """
 
     side: NDArray[np.int8]
     squared: NDArray[np.float64]
     seed: NDArray[np.int8]
+    box: Mask | None = None
 
 
 def shrink(image: Image, longest: int) -> Image:
@@ -64,7 +68,18 @@ def compute_seeds(prompt: Clicks, full: tuple[int, int], working: tuple[int, int
         side[nearer] = 1 if positive else -1
         squared[nearer] = distance[nearer]
     reach = max(radius * max(working), SMALLEST_RADIUS)
-    return ClickSeeds(side, squared, np.where(squared <= reach**2, side, 0).astype(np.int8))
+    box = None if prompt.box is None else _scale_box(prompt.box, full, working)
+    return ClickSeeds(side, squared, np.where(squared <= reach**2, side, 0).astype(np.int8), box)
+
+
+def _scale_box(corners: NDArray[np.float32], full: tuple[int, int], working: tuple[int, int]) -> Mask:
+    """The cells (h, w) that a box x0, y0, x1, y1 of the full frame touches."""
+    scale = np.array([working[1] / full[1], working[0] / full[0]])
+    low = np.floor(np.asarray(corners[:2], np.float64) * scale).astype(int).clip(0)
+    high = np.ceil((np.asarray(corners[2:], np.float64) + 1.0) * scale).astype(int)
+    box = np.zeros(working, bool)
+    box[low[1] : high[1], low[0] : high[0]] = True
+    return box
 
 
 def threshold_probabilities(probabilities: NDArray[np.generic], prompt: Clicks, full: tuple[int, int]) -> Mask:
@@ -85,11 +100,11 @@ class SeededSession:
     segment: Callable[[ClickSeeds], NDArray[np.generic]]
 
     def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
-        """One mask per prompt, empty without a positive click; a prompt's state is ignored."""
+        """One mask per prompt, empty without a positive click or a box; a prompt's state is ignored."""
         return [Prompted(self._mask(prompt)) for prompt in prompts]
 
     def _mask(self, prompt: Clicks) -> Mask:
-        if not np.any(prompt.positive):
+        if prompt.box is None and not np.any(prompt.positive):
             return np.zeros(self.full, bool)
         seeds = compute_seeds(prompt, self.full, self.working, self.radius)
         return threshold_probabilities(self.segment(seeds), prompt, self.full)

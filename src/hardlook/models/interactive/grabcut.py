@@ -1,8 +1,9 @@
 """GrabCut seeded by clicks: colour mixtures and a graph cut, no weights.
 
 Rother, Kolmogorov and Blake, "GrabCut: interactive foreground extraction using iterated graph cuts", SIGGRAPH 2004, in
-OpenCV's implementation. The paper starts from a box; here discs around the clicks are certain, the wider neighbourhood
-of positive clicks is probably object, and the rest is probably background.
+OpenCV's implementation. The paper starts from a box: all outside of it is background, the rest is probably object.
+Without a box, discs around the clicks are certain, the wider neighbourhood of positive clicks is probably object, and
+the rest is probably background.
 
 >>> from hardlook.models.roles import Clicks
 >>> picture = np.full((40, 60, 3), 30, np.uint8)
@@ -30,9 +31,11 @@ class GrabCut:
 
     `iterations`: rounds of fitting the mixtures and cutting the graph. `size`: longest side, in pixels, of the working
     frame. `radius` of the certain disc around a click and `spread` of the probable object around a positive click are
-    shares of that side. Only parts of the mask that hold a positive click are kept. Negative clicks alone give an
-    empty mask.
+    shares of that side. Only parts of the mask that hold a positive click are kept, unless there is a box. Negative
+    clicks alone give an empty mask.
     """
+
+    takes_boxes = True
 
     def __init__(self, iterations: int = 5, size: int = 240, radius: float = 0.02, spread: float = 0.15) -> None:
         check_sizes(size, radius)
@@ -54,6 +57,8 @@ class GrabCut:
     def _cut(self, small: Image, seeds: ClickSeeds) -> Mask:
         reach = (self.spread * max(seeds.seed.shape)) ** 2
         labels = np.where((seeds.side > 0) & (seeds.squared <= reach), cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
+        if seeds.box is not None:
+            labels = np.where(seeds.box, cv2.GC_PR_FGD, cv2.GC_BGD).astype(np.uint8)
         labels[seeds.seed > 0] = cv2.GC_FGD
         labels[seeds.seed < 0] = cv2.GC_BGD
         object_ = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
@@ -65,5 +70,7 @@ class GrabCut:
             box = (0, 0, 1, 1)  # not read in this mode
             cv2.grabCut(small, labels, box, background, foreground, self.iterations, cv2.GC_INIT_WITH_MASK)
             object_ = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
+        if seeds.box is not None:
+            return object_
         _, parts = cv2.connectedComponents(object_.astype(np.uint8), connectivity=4)
         return np.isin(parts, np.unique(parts[object_ & (seeds.seed > 0)]))

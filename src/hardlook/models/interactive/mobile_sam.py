@@ -38,6 +38,8 @@ class MobileSam:
     faster and one has the same bits in any company; 64 on a GPU).
     """
 
+    takes_boxes = True
+
     def __init__(
         self,
         weights: Path | None = None,
@@ -106,9 +108,11 @@ class MobileSamSession:
         points = torch.from_numpy(group.scaled(*self.frame.scale)).to(device)
         positive = torch.from_numpy(group.labels == 1).to(device)
         states = torch.from_numpy(np.stack(group.states)).to(device) if group.states else None
+        corners = group.scaled_boxes(*self.frame.scale)
+        boxes = None if corners is None else torch.from_numpy(corners).to(device)
         encoder, decoder = self.network.prompt_encoder, self.network.mask_decoder
         # Without states the image's cells are the same for all prompts: what depends on them alone is computed once.
-        logits, ious = decoder(encoder.tokens(points, positive), self.cells + encoder.mask(states), self.grid)
+        logits, ious = decoder(encoder.tokens(points, positive, boxes), self.cells + encoder.mask(states), self.grid)
         chosen: Tensor = logits[:, 0]
         if group.several:
             chosen = logits[torch.arange(len(logits), device=device), 1 + ious[:, 1:].argmax(dim=1)]

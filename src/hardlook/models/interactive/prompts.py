@@ -78,7 +78,7 @@ class PromptGroup:
 
     `places` are their indices among all prompts; `points` (P, n, 2) float32 in pixels of the image; `labels` (P, n)
     int64, 1 for positive and 0 for negative; `states` of the P earlier answers, or empty; `several`: whether three
-    masks are wanted.
+    masks are wanted; `boxes` (P, 4) float32 in pixels of the image, None without boxes.
     """
 
     places: tuple[int, ...]
@@ -86,10 +86,17 @@ class PromptGroup:
     labels: NDArray[np.int64]
     states: tuple[Any, ...]
     several: bool
+    boxes: NDArray[np.float32] | None = None
 
     def scaled(self, along_x: float, along_y: float) -> NDArray[np.float32]:
         """The points in pixels of the network's input, multiplied in float64 as SAM does."""
         return np.asarray(self.points * np.array([along_x, along_y]), np.float32)
+
+    def scaled_boxes(self, along_x: float, along_y: float) -> NDArray[np.float32] | None:
+        """The boxes in pixels of the network's input, None without boxes."""
+        if self.boxes is None:
+            return None
+        return np.asarray(self.boxes * np.array([along_x, along_y, along_x, along_y]), np.float32)
 
 
 def answer_in_groups(
@@ -103,19 +110,23 @@ def answer_in_groups(
 
 
 def group_prompts(prompts: Sequence[Clicks], policy: PromptPolicy, batch: int) -> list[PromptGroup]:
-    """Groups of at most `batch` prompts, in order of their first prompt; every prompt is in one of them."""
-    groups: dict[tuple[int, bool], list[int]] = {}
+    """Groups of at most `batch` prompts, in order of their first prompt; every prompt is in one of them.
+
+    A box counts as a click where the policy asks for how many there are.
+    """
+    groups: dict[tuple[int, bool, bool], list[int]] = {}
     for place, prompt in enumerate(prompts):
         with_state = policy.previous and prompt.state is not None
-        groups.setdefault((len(prompt.points), with_state), []).append(place)
+        groups.setdefault((len(prompt.points), with_state, prompt.box is not None), []).append(place)
     return [
         PromptGroup(
             places=tuple(places),
             points=np.stack([np.asarray(prompts[place].points, np.float32).reshape(-1, 2) for place in places]),
             labels=np.stack([np.asarray(prompts[place].positive, np.int64).reshape(-1) for place in places]),
             states=tuple(prompts[place].state for place in places) if with_state else (),
-            several=policy.several(count),
+            several=policy.several(count + with_box),
+            boxes=np.stack([np.asarray(prompts[place].box, np.float32) for place in places]) if with_box else None,
         )
-        for (count, with_state), members in groups.items()
+        for (count, with_state, with_box), members in groups.items()
         for places in (members[start : start + batch] for start in range(0, len(members), batch))
     ]

@@ -80,12 +80,22 @@ class Sam2EncodedImage:
         """Pixels of the input per pixel of the image, along x and y."""
         return self.side / self.shape[1], self.side / self.shape[0]
 
-    def decode(self, points: Tensor, labels: Tensor, previous: Tensor | None, several: bool) -> tuple[Tensor, Tensor]:
+    def decode(
+        self, points: Tensor, labels: Tensor, boxes: Tensor | None, previous: Tensor | None, several: bool
+    ) -> tuple[Tensor, Tensor]:
         """Logits (P, k, h, w) and predicted IoUs (P, k)."""
         *fine, coarse = self.maps
         # The fine maps keep batch size 1: they are broadcast over the prompts.
         return decode_prompts(
-            self.network, coarse, self.positions, points, labels, previous, several, high_resolution_features=fine
+            self.network,
+            coarse,
+            self.positions,
+            points,
+            labels,
+            boxes,
+            previous,
+            several,
+            high_resolution_features=fine,
         )
 
     def prepare_state(self, logits: Tensor) -> Tensor:

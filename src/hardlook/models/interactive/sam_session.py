@@ -35,8 +35,13 @@ class EncodedImage(Protocol):
     def scale(self) -> tuple[float, float]:
         """Pixels of the network's input per pixel of the image, along x and y."""
 
-    def decode(self, points: Tensor, labels: Tensor, previous: Tensor | None, several: bool) -> tuple[Tensor, Tensor]:
-        """Logits (P, k, h, w), IoUs (P, k) of points (P, n, 2), labels (P, n) int64, previous logits (P, 1, h, w)."""
+    def decode(
+        self, points: Tensor, labels: Tensor, boxes: Tensor | None, previous: Tensor | None, several: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Logits (P, k, h, w) and predicted IoUs (P, k).
+
+        Of points (P, n, 2), labels (P, n) int64, boxes (P, 4) and previous logits (P, 1, h, w), in the input's pixels.
+        """
 
     def prepare_state(self, logits: Tensor) -> Tensor:
         """Logits (P, 1, h, w) as the next prompt takes them."""
@@ -79,7 +84,10 @@ class SamSession:
             points = torch.from_numpy(group.scaled(*self.image.scale)).to(self.device)
             labels = torch.from_numpy(group.labels).to(self.device)
             previous = torch.stack(group.states) if group.states else None
-            logits, scores = (one.float() for one in self.image.decode(points, labels, previous, group.several))
+            corners = group.scaled_boxes(*self.image.scale)
+            boxes = None if corners is None else torch.from_numpy(corners).to(self.device)
+            answers = self.image.decode(points, labels, boxes, previous, group.several)
+            logits, scores = (one.float() for one in answers)
             best = scores.argmax(dim=1)
             chosen = logits[torch.arange(len(best), device=best.device), best][:, None]
             parts = [chosen[start : start + ENLARGED_AT_ONCE] for start in range(0, len(chosen), ENLARGED_AT_ONCE)]
@@ -103,14 +111,19 @@ def decode_prompts(
     positions: Tensor,
     points: Tensor,
     labels: Tensor,
+    boxes: Tensor | None,
     previous: Tensor | None,
     several: bool,
     **more: Any,
 ) -> tuple[Tensor, Tensor]:
     """`EncodedImage.decode` by a network of transformers; `embeddings` and `positions` (1, C, h, w) of the image."""
     # Previous masks go with the images of a batch, not with its prompts: so one prompt per image.
+    clicked = points.shape[1] > 0
     sparse, dense = network.prompt_encoder(
-        input_points=points[:, None], input_labels=labels[:, None], input_boxes=None, input_masks=previous
+        input_points=points[:, None] if clicked else None,
+        input_labels=labels[:, None] if clicked else None,
+        input_boxes=None if boxes is None else boxes[:, None],
+        input_masks=previous,
     )
     logits, scores, *_ = network.mask_decoder(
         image_embeddings=embeddings.expand(len(points), -1, -1, -1),

@@ -45,6 +45,7 @@ class Sam:
 
     family: ClassVar[str] = "sam"
     architecture: ClassVar[str] = "SamModel"
+    takes_boxes = True
 
     def __init__(
         self,
@@ -115,12 +116,13 @@ class SamNetwork:
         intermediate: tuple[Tensor, ...],
         points: Tensor,
         labels: Tensor,
+        boxes: Tensor | None,
         previous: Tensor | None,
         several: bool,
     ) -> tuple[Tensor, Tensor]:
         """Logits (P, k, h, w) and predicted IoUs (P, k)."""
         function: Any = self._graphs or self._decode
-        logits, scores = function(several, embeddings, self.positions, points, labels, previous, *intermediate)
+        logits, scores = function(several, embeddings, self.positions, points, labels, boxes, previous, *intermediate)
         return logits, scores
 
     def _decode(
@@ -130,13 +132,16 @@ class SamNetwork:
         positions: Tensor,
         points: Tensor,
         labels: Tensor,
+        boxes: Tensor | None,
         previous: Tensor | None,
         *intermediate: Tensor,
     ) -> tuple[Tensor, Tensor]:
         hq_arguments: dict[str, Any] = {}
         if intermediate:
             hq_arguments = {"intermediate_embeddings": list(intermediate), "hq_token_only": False}
-        return decode_prompts(self.network, embeddings, positions, points, labels, previous, several, **hq_arguments)
+        return decode_prompts(
+            self.network, embeddings, positions, points, labels, boxes, previous, several, **hq_arguments
+        )
 
 
 @dataclass(frozen=True)
@@ -153,9 +158,11 @@ class SamEncodedImage:
         """Pixels of the input per pixel of the image, along x and y."""
         return self.frame.scale
 
-    def decode(self, points: Tensor, labels: Tensor, previous: Tensor | None, several: bool) -> tuple[Tensor, Tensor]:
+    def decode(
+        self, points: Tensor, labels: Tensor, boxes: Tensor | None, previous: Tensor | None, several: bool
+    ) -> tuple[Tensor, Tensor]:
         """Logits (P, k, h, w) and predicted IoUs (P, k)."""
-        return self.network.decode(self.embeddings, self.intermediate, points, labels, previous, several)
+        return self.network.decode(self.embeddings, self.intermediate, points, labels, boxes, previous, several)
 
     def prepare_state(self, logits: Tensor) -> Tensor:
         """The logits, unchanged: SAM's mask prompt is the logits of its last answer."""

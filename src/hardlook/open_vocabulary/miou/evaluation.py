@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 NO_LABEL = "(no such label)"
 
+# Up to so many classes a table of one image is quicker to fill and to read than a list of its pairs.
+MAX_IMAGE_CLASSES = 1024
+
 SCHEMA = RecordSchema(
     (
         Column("context", "text", "where the scene takes place; empty where it is not known", "slice"),
@@ -66,7 +69,7 @@ def make_record(unit: Unit, prediction: LabelMap, names: tuple[str, ...]) -> Rec
     content: LabelledImage = unit.payload
     truth = content.truth_map
     assert truth is not None
-    counts = PairCounts(len(names), ignore=-1)
+    counts = PairCounts(len(names), ignore=-1, most_in_table=MAX_IMAGE_CLASSES)
     counts.add(truth, prediction)
     cells, pixels = counts.cells()
     return {
@@ -150,7 +153,7 @@ def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
 
 
 def keep_used_labels(records: pl.DataFrame) -> pl.DataFrame:
-    """The records in a vocabulary without the labels that occur nowhere, where there are more than 2,048 labels."""
+    """The records in a vocabulary without the labels that occur nowhere, where there are more than 4,096 labels."""
     names = read_label_names(records)
     if len(names) <= MAX_TABLE_CLASSES:
         return records

@@ -136,8 +136,8 @@ def note_numbering(records: pl.DataFrame, options: SemanticOptions) -> tuple[Lef
 def _find_off_by_one(records: pl.DataFrame, options: SemanticOptions) -> str:
     """A sentence where all predictions one higher or lower would more than double the mIoU and raise it by .1."""
     pairs, names = sum_pairs(records), read_label_names(records)
-    predicted = load_label_set(options.pred_labels).names if getattr(options, "pred_labels", None) else names
-    _, places = join_labels(names, predicted)
+    pred_labels = options.pred_labels if isinstance(options, OpenMiouOptions) else None
+    _, places = join_labels(names, load_label_set(pred_labels).names if pred_labels else names)
     counts = metric.class_counts_of_pairs(pairs)
     score, over = float(metric.mean_iou(counts, mean_over(options))), mean_over(options)
     shifted = {}

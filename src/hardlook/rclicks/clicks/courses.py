@@ -115,12 +115,16 @@ class Rules:
     mass between two bounds to the pixel). `perfect`: where there is nothing left to click, a course stops and its
     last IoU is repeated (`ours`), or it continues with negative clicks at (0, 0) (`released`). That holds for a
     perfect mask and, which is rarer, for one whose wrong pixels have all been clicked. `seed` keys the draws.
+    `boundary`: whether pixels of boundaries are counted too. `first_prompt`: a click, or the box of the object, which
+    stays part of all later prompts; it takes the place of the first click.
     """
 
     rounds: int = 20
     groups: GroupRule = "threshold"
     perfect: PerfectRule = "ours"
     seed: int = 0
+    boundary: bool = False
+    first_prompt: Literal["click", "box"] = "click"
 
     def __post_init__(self) -> None:
         if self.rounds < 1:

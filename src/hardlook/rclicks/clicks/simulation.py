@@ -28,13 +28,14 @@ number, keyed by the first five, and nothing that other courses do.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hardlook.errors import HardlookError, ModelError, OptionError
+from hardlook.metrics.boundaries import BoundaryCounts, BoundaryTruth
 from hardlook.models.answer_checks import AnswerError, find_array_faults, split_answers, to_array
 from hardlook.models.roles import ClickModel, Clicks, Mask, Prompted
 from hardlook.randomness import generator
@@ -56,10 +57,12 @@ class Trajectories:
     """The clicks and counts of all courses on one instance; arrays are (courses, rounds).
 
     `x`, `y` in pixels; `intersection`, `union` in pixels, ignored ones out. Rounds that were not clicked, since nothing
-    was left to click, have x = y = -1, are not positive and repeat the counts.
+    was left to click, have x = y = -1, are not positive and repeat the counts. A first round with a box has
+    x = y = -1, too, and counts of its own.
     `last` holds each course's last mask (H, W); `first_mean` (H, W) float32 in [0, 1] is the mean first mask of the
     clicking groups, of all courses where there is none. `fallbacks` counts the clicks of all courses that fell back
-    to the centre rule because the click model gave every free pixel a chance of 0.
+    to the centre rule because the click model gave every free pixel a chance of 0. `boundary` (courses, rounds, 6) has
+    the fields of `BoundaryCounts`, where they are counted.
     """
 
     courses: tuple[str, ...]
@@ -71,11 +74,14 @@ class Trajectories:
     last: tuple[Mask, ...] = field(repr=False)
     first_mean: NDArray[np.float32] = field(repr=False)
     fallbacks: int
+    boundary: NDArray[np.int64] | None = None
 
 
 def join_draws(draws: Sequence[Trajectories]) -> Trajectories:
     """All draws on one instance as one; `last` and `first_mean` are those of the first draw."""
-    names = ("x", "y", "positive", "intersection", "union")
+    names = ["x", "y", "positive", "intersection", "union"]
+    if draws[0].boundary is not None:
+        names.append("boundary")
     return replace(
         draws[0],
         courses=tuple(course for draw in draws for course in draw.courses),
@@ -95,20 +101,31 @@ def simulate_clicks(
     if not names or len(set(names)) < len(names):
         raise OptionError(f"courses {list(names)}", remedy="at least one, each with a name of its own")
     truth = GroundTruth.of(instance.target, instance.ignore)
+    boundary = BoundaryTruth.of(instance.target, instance.ignore) if rules.boundary else None
     empty = np.zeros(instance.shape, bool)
     untouched = compare_masks(truth, empty)
     states = [CourseState(course, empty, untouched) for course in courses]
     fallbacks, first_mean = 0, np.zeros(instance.shape, np.float32)
     for number in range(1, rules.rounds + 1):
-        fallbacks += _click_round([one for one in states if one.active], instance, click_model, rules, number)
-        active = [one for one in states if one.active]
+        if rules.first_prompt == "box" and number == 1:
+            # All courses begin with the same prompt, so that one answer serves them all.
+            for state in states:
+                state.box = find_box(truth.target)
+            active, prompts = states, [states[0].prompt]
+        else:
+            fallbacks += _click_round([one for one in states if one.active], instance, click_model, rules, number)
+            active = [one for one in states if one.active]
+            prompts = [one.prompt for one in active]
         if not active:
             break
-        answers = yield from request_masks([one.prompt for one in active], instance)
+        answers = yield from request_masks(prompts, instance)
+        answers = answers * (len(active) // len(prompts))
         for state, answer in zip(active, answers, strict=True):
             state.comparison = compare_masks(truth, answer.mask)
             state.mask, state.model_state = answer.mask, answer.state
             state.counts.append((state.comparison.intersection, state.comparison.union))
+            if boundary is not None:
+                state.boundaries.append(astuple(boundary.count(answer.mask)))
         if number == 1:
             groups = [one.mask for one in states if one.course.draws and one.course not in HALVES]
             first_mean = mean_mask(groups or [one.mask for one in states], instance.shape)
@@ -191,8 +208,10 @@ class CourseState:
     comparison: MaskComparison
     clicks: list[tuple[int, int, bool]] = field(default_factory=list)
     counts: list[tuple[int, int]] = field(default_factory=list)
+    boundaries: list[tuple[int, ...]] = field(default_factory=list)
     model_state: Any = None
     active: bool = True
+    box: NDArray[np.float32] | None = None
 
     @property
     def pixels(self) -> Pixels:
@@ -203,7 +222,18 @@ class CourseState:
     def prompt(self) -> Clicks:
         """All clicks so far and the segmenter's latest state; arrays of its own."""
         positive = np.array([click[2] for click in self.clicks], bool)
-        return Clicks(self.pixels[:, ::-1].astype(np.float32), positive, self.model_state)
+        box = None if self.box is None else self.box.copy()
+        return Clicks(self.pixels[:, ::-1].astype(np.float32), positive, self.model_state, box)
+
+
+def find_box(mask: Mask) -> NDArray[np.float32]:
+    """x0, y0, x1, y1 (4,) of the outermost pixels of a mask (H, W) with at least one.
+
+    >>> find_box(np.array([[0, 0, 0, 0], [0, 1, 1, 0]], bool))
+    array([1., 1., 2., 1.], dtype=float32)
+    """
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    return np.array([columns[0], rows[0], columns[-1], rows[-1]], np.float32)
 
 
 def _click_round(
@@ -324,12 +354,17 @@ def _collect(
     places = np.full((len(states), rounds, 2), -1, np.int64)
     positive = np.zeros((len(states), rounds), bool)
     counts = np.zeros((len(states), rounds, 2), np.int64)
+    boundary = np.zeros((len(states), rounds, len(fields(BoundaryCounts))), np.int64) if states[0].boundaries else None
     for index, state in enumerate(states):
-        made = len(state.clicks)
-        places[index, :made] = state.pixels
-        positive[index, :made] = state.prompt.positive
+        made = len(state.counts)
+        clicked = slice(made - len(state.clicks), made)
+        places[index, clicked] = state.pixels
+        positive[index, clicked] = state.prompt.positive
         counts[index, :made] = state.counts
         counts[index, made:] = state.counts[-1]
+        if boundary is not None:
+            boundary[index, :made] = state.boundaries
+            boundary[index, made:] = state.boundaries[-1]
     return Trajectories(
         courses=names,
         x=places[..., 1],
@@ -340,4 +375,5 @@ def _collect(
         last=tuple(state.mask for state in states),
         first_mean=first_mean,
         fallbacks=fallbacks,
+        boundary=boundary,
     )
