@@ -123,7 +123,7 @@ class ConceptContextDataset:
 
     def hashes(self, split: str | None = None) -> tuple[str, ...]:
         """The content hash of every image of a split, in the order of `of_split`; cached on disk."""
-        return hash_files([row.path for row in self.of_split(split)])
+        return hash_images(self.of_split(split))
 
     def image_table(self, split: str | None = None) -> ImageTable:
         """A split as arrays in the order of `of_split`; concepts and contexts are those of the split."""
@@ -145,6 +145,11 @@ class ConceptContextDataset:
             tuple(group for group in groups if len({row.split for row in group}) == 1),
             tuple(group for group in groups if len({row.split for row in group}) > 1),
         )
+
+
+def hash_images(rows: Sequence[ConceptContextImage]) -> tuple[str, ...]:
+    """The content hash of every image; cached on disk."""
+    return hash_files([row.path for row in rows])
 
 
 def build_image_table(concepts: Sequence[str], contexts: Sequence[str], contents: Sequence[str]) -> ImageTable:

@@ -27,10 +27,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.concept_context import ConceptContextImage
+from hardlook.data.concept_context import ConceptContextImage, hash_images
 from hardlook.data.images import read_image
 from hardlook.errors import OptionError
-from hardlook.file_hashes import hash_files
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.harness.stats import Estimate, bootstrap_mean
 from hardlook.metacoco.contexts.linear_probes import RESAMPLES, average_over_labels
@@ -126,7 +125,7 @@ def encode_dataset_images(
         _VectorEncoder(encoder),
         identity,
         paths,
-        hash_files(paths),
+        hash_images(rows),
         maps=False,
         read=read_image,
         folder=folder,
