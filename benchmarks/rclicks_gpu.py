@@ -108,9 +108,9 @@ class PlainImage:
         """As in `EncodedImage`, like the methods below."""
         return self.frame.scale
 
-    def decode(self, points: Any, labels: Any, previous: Any, several: bool) -> tuple[Any, Any]:
+    def decode(self, points: Any, labels: Any, boxes: Any, previous: Any, several: bool) -> tuple[Any, Any]:
         """Logits and predicted IoUs."""
-        return decode_prompts(self.network, self.embeddings, self.positions, points, labels, previous, several)
+        return decode_prompts(self.network, self.embeddings, self.positions, points, labels, boxes, previous, several)
 
     def prepare_state(self, logits: Any) -> Any:
         """The logits."""

@@ -150,8 +150,9 @@ def _pass_device_to_encoder(
     role, device = benchmark.card.role, values["device"]
     if device is None or "encoder_args" not in benchmark.options.model_fields:
         return values
-    options = benchmark.options(data=parse_paths(values["data"], "--data", alone="root"), encoder=values["encoder"])
-    encoder: str = options.encoder_name()  # type: ignore[attr-defined]
+    kind: Any = benchmark.options
+    options = kind(data=parse_paths(values["data"], "--data", alone="root"), encoder=values["encoder"])
+    encoder: str = options.encoder_name()
     with_encoder = [name for name in arguments if getattr(find(name, role).factory(), "accepts", "") != "images"]
     for name in with_encoder:
         if not takes_argument(name, role, "device") and takes_argument(encoder, "encoder", "device"):

@@ -225,9 +225,8 @@ class FewDetections:
         """(10, K) recall where image i counts `multiplicity[i]` times; `objects` (4, K) are counted with it."""
         shape = len(IOU_THRESHOLDS), objects.shape[1]
         weights = self._credit * multiplicity[self._image]
-        return _divide_by_objects(
-            np.bincount(self._cell, weights, minlength=shape[0] * shape[1]).reshape(shape), objects
-        )
+        hits = np.bincount(self._cell, weights, minlength=shape[0] * shape[1]).reshape(shape)
+        return _divide_by_objects(hits.astype(np.float64, copy=False), objects)
 
 
 def _divide_by_objects(hits: NDArray[np.float64], objects: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -169,7 +169,7 @@ def _draw_section(scorecard: Scorecard) -> Section | None:
     columns = [[value for value in column if value is not None] for column in list(zip(*rows, strict=True))[1:]]
     rows.append(("spread", *(float(np.std(values, ddof=1)) if len(values) > 1 else None for values in columns)))
     datasets = _slice_values(scorecard, "dataset")
-    slices = [("all datasets", {})] if len(datasets) > 1 else []
+    slices: list[tuple[str, dict[str, str]]] = [("all datasets", {})] if len(datasets) > 1 else []
     slices += [(name, {"dataset": name}) for name in datasets]
     spreads = [
         (where, title, *(_find_value(scorecard, f"{name}-{kind}", **chosen) for kind in ("std", "draw-std")))

@@ -199,26 +199,29 @@ def read_results(records: pl.DataFrame) -> ClickResults:
     records = records.sort("unit")
     courses = tuple(records["courses"][0].split(","))
     shape = (len(records), len(courses), int(records["rounds"][0]))
-    arrays: dict[str, NDArray[Any]] = {
+    texts: dict[str, Any] = {
         name: np.asarray(records[name].to_list(), dtype=np.str_) for name in ("dataset", "image", "size")
     }
-    for name in ("intersection", "union"):
-        arrays[name] = np.asarray(records[name].explode(), np.int64).reshape(shape)
+    counts = {name: np.asarray(records[name].explode(), np.int64).reshape(shape) for name in ("intersection", "union")}
     people = zip(records["user_intersection"].to_list(), records["user_union"].to_list(), strict=True)
     draws = split_draws(courses)
-    counts = {name: arrays.pop(name) for name in ("intersection", "union")}
     if "boundary" in records.columns and all(records["boundary"].list.len() > 0):
         counts["boundary"] = np.asarray(records["boundary"].explode(), np.int64).reshape(*shape, -1)
-    first, *later = ({name: part[:, [*draw.values()]] for name, part in counts.items()} for draw in draws)
+    first, *later = (_take_courses(counts, [*draw.values()]) for draw in draws)
     table = ClickResults(
         units=tuple(records["unit"].to_list()),
         courses=tuple(draws[0]),
         people=tuple(ious(np.asarray(hits, np.int64), np.asarray(unions, np.int64)) for hits, unions in people),
         whose=next((whose for whose in records["people"].to_list() if whose), "no people"),
-        **arrays,
+        **texts,
         **first,
     )
     return replace(table, later_draws=tuple(replace(table, **one) for one in later))
+
+
+def _take_courses(counts: Mapping[str, Counts], courses: list[int]) -> dict[str, Any]:
+    # In C order, as the records are: another order of memory may add floats in another order.
+    return {name: np.take(part, courses, axis=1) for name, part in counts.items()}
 
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: RClicksOptions) -> Scorecard:
@@ -339,8 +342,8 @@ def _mark_unreached(score: Score, table: ClickResults) -> Score:
 def _groups(table: ClickResults) -> Iterator[SumTally]:
     """NoC@90 and IoU-AuC of every group."""
     draws = [clicks_to_reach(draw.intersection, draw.union, TARGET) for draw in table.draws]
-    noc = np.mean(draws, axis=0, dtype=np.float64)
-    area = 100 * np.mean([area_under_ious(draw.iou) for draw in table.draws], axis=0)
+    noc = np.stack(draws).mean(0)
+    area = 100 * np.stack([area_under_ious(draw.iou) for draw in table.draws]).mean(0)
     for place in table.groups:
         group = table.courses[place]
         entries = [Entry(name, len(table), {"group": group}) for name in ("noc90", "auc")]
@@ -436,7 +439,8 @@ def _mean_of_defined(draws: Sequence[Numbers]) -> Numbers:
     values = np.stack(draws)
     defined = ~np.isnan(values)
     total = np.where(defined, values, 0.0).sum(0)
-    return np.divide(total, defined.sum(0), out=np.full(len(total), np.nan), where=defined.any(0))
+    means: Numbers = np.divide(total, defined.sum(0), out=np.full(len(total), np.nan), where=defined.any(0))
+    return means
 
 
 def _draw_spreads(table: ClickResults) -> dict[str, Numbers]:
@@ -445,7 +449,7 @@ def _draw_spreads(table: ClickResults) -> dict[str, Numbers]:
     With n - 1 in the denominator, since the number of draws is a choice and should not change what is estimated.
     """
     draws, groups = table.draws, table.groups
-    values = {
+    values: dict[str, list[NDArray[Any]]] = {
         "noc90": [clicks_to_reach(draw.intersection, draw.union, TARGET) for draw in draws],
         "auc": [100 * area_under_ious(draw.iou) for draw in draws],
         "sample-iou1": [100 * draw.iou[:, :, 0] for draw in draws],
@@ -482,7 +486,7 @@ def _draw_statistics(table: ClickResults, *, nof: FailureReading, dhh: str) -> d
 
 def _boundary_statistics(table: ClickResults, boundary: Counts) -> dict[str, Numbers]:
     intersection, union, *contours = np.moveaxis(boundary, -1, 0)
-    found = {}
+    found: dict[str, Numbers] = {}
     for name, values in (("boundary-auc", ious(intersection, union)), ("boundary-f", f_measures(*contours))):
         area = 100 * area_under_ious(values)
         found |= {name: area[:, table.groups].mean(1), f"{name}-base": area[:, table.base]}

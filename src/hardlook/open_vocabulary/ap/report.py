@@ -191,7 +191,7 @@ def _list_quantities(scorecard: Scorecard) -> dict[str, str]:
 
 
 def _build_figures(scorecard: Scorecard) -> Table:
-    rows = [
+    rows: list[tuple[str | float, ...]] = [
         (title, *(scorecard.get(prefix + name).value for prefix in KINDS))
         for name, title in _list_quantities(scorecard).items()
     ]

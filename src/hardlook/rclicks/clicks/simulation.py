@@ -82,12 +82,9 @@ def join_draws(draws: Sequence[Trajectories]) -> Trajectories:
     names = ["x", "y", "positive", "intersection", "union"]
     if draws[0].boundary is not None:
         names.append("boundary")
-    return replace(
-        draws[0],
-        courses=tuple(course for draw in draws for course in draw.courses),
-        fallbacks=sum(draw.fallbacks for draw in draws),
-        **{name: np.concatenate([getattr(draw, name) for draw in draws]) for name in names},
-    )
+    joined: dict[str, Any] = {name: np.concatenate([getattr(draw, name) for draw in draws]) for name in names}
+    courses = tuple(course for draw in draws for course in draw.courses)
+    return replace(draws[0], courses=courses, fallbacks=sum(draw.fallbacks for draw in draws), **joined)
 
 
 def simulate_clicks(
