@@ -123,7 +123,8 @@ QUICK = {
 # Of these the tests of their own look at the output.
 SLOW = {
     "attributes", "bias information", "bias negatives", "bias select", "build study-encoders", "build study-saliency",
-    "build study-weights", "build toss", "clicks difficulty", "clicks evaluate", "clicks show", "clicks train",
+    "build study-weights", "build toss", "clicks ablation", "clicks cost", "clicks difficulty", "clicks evaluate",
+    "clicks show", "clicks train",
     "compare", "data contexts-from-voc", "data inspect", "data plant-contexts", "data spuriousness", "leaderboard",
     "collect init review", "collect serve", "serve", "similarity analyse", "similarity make", "weights install",
     "join",

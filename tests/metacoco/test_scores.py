@@ -401,3 +401,9 @@ def test_learners_that_fail_on_other_images_are_no_different_learners():
         claims += [paired.p_values[0, 1][0] <= 0.05, paired.find_p_values(0, 1)[0] <= 0.05]
     assert claims[0] >= 8
     assert claims[1] <= 3
+
+
+def test_chance_is_a_yardstick_and_no_model_is_better_by_it():
+    ranked = {meaning.name: meaning.ranked for meaning in METACOCO.card.scores}
+    assert not ranked.pop("attraction-chance")
+    assert all(ranked.values())

@@ -110,7 +110,8 @@ def find_image(folder: Path | str, stem: str) -> Path:
 def find_optional_image(folder: Path, stem: str) -> Path | None:
     """The image file `stem` with any image suffix in `folder`, None without one; two are a `DataError`."""
     names = (folder / f"{stem}{suffix}" for suffix in (*SUFFIXES, *(suffix.upper() for suffix in SUFFIXES)))
-    return _choose_only([path for path in names if is_file(path)])
+    found = [path for path in names if is_file(path)]
+    return _choose_only(found) if found else None
 
 
 def index_images(folder: Path) -> dict[str, Path]:
@@ -118,13 +119,13 @@ def index_images(folder: Path) -> dict[str, Path]:
     paths: dict[str, list[Path]] = {}
     for path in sorted(path for path in folder.iterdir() if is_image_name(path)):
         paths.setdefault(path.stem, []).append(path)
-    return {stem: path for stem in sorted(paths) if (path := _choose_only(paths[stem]))}
+    return {stem: _choose_only(paths[stem]) for stem in sorted(paths)}
 
 
-def _choose_only(paths: list[Path]) -> Path | None:
-    first, *others = paths or [None]
+def _choose_only(paths: list[Path]) -> Path:
+    first, *others = paths
     # Where file names have no case, a.png and a.PNG are one file.
-    if first and (second := next((path for path in others if path and not path.samefile(first)), None)):
+    if second := next((path for path in others if not path.samefile(first)), None):
         what = f"two images are called {first.stem!r}: {first.name} and {second.name}"
         raise DataError(what, file=first.parent, unit=first.stem, remedy="keep one of them, or rename one")
     return first

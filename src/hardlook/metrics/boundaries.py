@@ -70,7 +70,8 @@ def f_measures(
     precision = np.divide(hits, whole, out=np.ones_like(whole), where=whole > 0)
     recall = np.divide(found, true, out=np.ones_like(true), where=true > 0)
     total = precision + recall
-    return np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total > 0)
+    scores: NDArray[np.float64] = np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total > 0)
+    return scores
 
 
 def boundary_width(shape: tuple[int, int], ratio: float = BAND_RATIO) -> int:
@@ -89,7 +90,7 @@ def make_band(mask: Mask, width: int) -> Mask:
     # A square kernel is as many 3x3 erosions, and only its rows and columns are passed over.
     kernel = np.ones((2 * width + 1, 2 * width + 1), np.uint8)
     inner = cv2.erode(mask.astype(np.uint8), kernel, borderType=cv2.BORDER_CONSTANT, borderValue=0)
-    return mask & (inner == 0)
+    return np.asarray(mask & (np.asarray(inner) == 0))
 
 
 def find_contour(mask: Mask) -> Mask:

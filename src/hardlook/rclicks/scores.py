@@ -202,7 +202,9 @@ def read_results(records: pl.DataFrame) -> ClickResults:
     texts: dict[str, Any] = {
         name: np.asarray(records[name].to_list(), dtype=np.str_) for name in ("dataset", "image", "size")
     }
-    counts = {name: np.asarray(records[name].explode(), np.int64).reshape(shape) for name in ("intersection", "union")}
+    counts: dict[str, Counts] = {
+        name: np.asarray(records[name].explode(), np.int64).reshape(shape) for name in ("intersection", "union")
+    }
     people = zip(records["user_intersection"].to_list(), records["user_union"].to_list(), strict=True)
     draws = split_draws(courses)
     if "boundary" in records.columns and all(records["boundary"].list.len() > 0):

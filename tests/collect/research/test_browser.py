@@ -31,6 +31,7 @@ LOOKS = [(1280, "dark"), (390, "light")]
 PAGES = {
     "overview": "/research",
     "participants": "/research/participants?sort=inside",
+    "delete": "/research/participants/1/delete",
     "images": "/research/images",
     "image": "/research/images/t000002",
     "rules": "/research/rules?least_inside=0.8",
@@ -236,12 +237,12 @@ def test_everything_works_without_script(opened, served):
     page.click("nav >> text=Export")
     page.click("text=Make the files")
     for _ in range(300):
-        if page.locator("a.download").count():
+        if page.locator("a.download[href$=zip]").count():
             break
         page.wait_for_timeout(100)
         page.goto("/research/export")
     with page.expect_download() as waiting:
-        page.click("a.download")
+        page.click("a.download[href$=zip]")
     assert waiting.value.suggested_filename.endswith(".zip")
     assert Path(waiting.value.path()).read_bytes()[:2] == b"PK"
     page.click("text=Log out")

@@ -2,6 +2,7 @@ import csv
 import json
 import shutil
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -203,3 +204,31 @@ def test_reviews_and_ratings_in_no_time_are_left_out_and_counted(tmp_path, kind)
     assert quick == 2
     page = (tmp_path / "out" / "page.html").read_text()
     assert "less time than they take" in page
+
+
+def test_a_deletion_during_an_export_is_before_or_after_it(tmp_path):
+    """Answers, batches and participants are of one moment."""
+    study, rng = world_study(tmp_path, devices=("pc",)), np.random.default_rng(0)
+    store = open_store(study)
+    for _ in range(3):
+        take_part(study, store, Person("pc"), rng)
+    who = store.participants()["id"][1]
+
+    class Meanwhile:
+        """Another process deletes somebody after the answers were read."""
+
+        def __getattr__(self, name):
+            return getattr(store, name)
+
+        def batches(self):
+            if store.participant(who):
+                with ThreadPoolExecutor(1) as other:
+                    other.submit(store.delete_participant, who).result()
+            return store.batches()
+
+    export_study(study, Meanwhile(), tmp_path / "out")
+    assert store.count_deleted() == 1
+    export_study(study, store, tmp_path / "after")
+    rows = [(tmp_path / out / "every-click.csv").read_text().count("\n") - 1 for out in ("out", "after")]
+    store.close()
+    assert rows == [12, 8]

@@ -1,11 +1,15 @@
 """Participants and their lives, on both databases."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
-from collect_people import RULES, arrive, some_items
+from collect_people import RULES, arrive, do_batch, some_items
+from sqlalchemy import text
 
 from hardlook.collect.store.records import BatchRules, Refusal, Tally
 from hardlook.collect.store.store import Store
 from hardlook.collect.study.settings import StudySettings
+from hardlook.errors import DataError
 
 
 @pytest.fixture
@@ -90,3 +94,21 @@ def test_rules_of_a_study_s_settings():
     rules = BatchRules.of(settings)
     assert (rules.size, rules.target, rules.most_batches, rules.return_after) == (4, 25, 20, 120.0)
     assert rules.needed(4) == 2
+
+
+def test_one_snapshot_is_what_the_first_read_saw(database_url):
+    with Store.open(database_url) as store:
+        store.prepare(some_items(10), ("pc",), "f")
+        who = arrive(store)
+        with store.one_snapshot():
+            assert store.answers().height == 0
+            with ThreadPoolExecutor(1) as other:
+                other.submit(do_batch, store, who).result()
+                assert other.submit(store.answers).result().height == 10
+            assert store.answers().height == 0 and store.progress()["valid"].sum() == 0
+            # A write of its own is a transaction of its own.
+            store.touch(who, 1.0)
+        assert store.answers().height == 10
+        with pytest.raises(DataError, match="cannot be used"), store.one_snapshot():
+            store._database.read(lambda connection: connection.execute(text("SELECT * FROM nothing")))
+        assert store.answers().height == 10

@@ -12,7 +12,7 @@ from hardlook.cli import arguments
 from hardlook.harness.registry import BUILT_IN, find_benchmark
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.launch import launch
-from hardlook.harness.runs.rerun_command import build_rerun_command
+from hardlook.harness.runs.rerun_command import build_rerun_command, list_changed_arguments
 
 
 def manifest(**options):
@@ -79,3 +79,9 @@ def test_the_command_of_a_real_run_gives_the_same_answers(tmp_path, monkeypatch,
     again = json.loads((tmp_path / "again" / "run.json").read_text())
     assert again["answers"] == stored["answers"]
     assert again["options"] == stored["options"]
+
+
+def test_arguments_of_a_dotted_model_are_compared_with_its_defaults_unless_it_may_not_be_imported():
+    model = {"name": "hardlook.models.planted.segmenters:PlantedSegmenter", "args": {"sibling": 0.3, "stranger": 0.0}}
+    assert list_changed_arguments(model) == {"sibling": 0.3}
+    assert list_changed_arguments(model, import_model=False) == {"sibling": 0.3, "stranger": 0.0}

@@ -147,6 +147,7 @@ def test_edges() -> None:
     assert math.isnan(units_needed([0.3]))
     assert math.isnan(units_needed([]))
     assert math.isnan(detectable_difference(0.2, 1))
+    assert detectable_difference(0.2, 2) == pytest.approx(2.80158522 * 0.2 / math.sqrt(2))
     assert detectable_difference(0.0, 10) == 0.0
 
 

@@ -100,9 +100,10 @@ class Snapshots:
         return reading
 
     def _read(self, now: float) -> Snapshot:
-        answers, progress = self.store.answers(), self.store.progress()
-        participants, batches = self.store.participants(), self.store.batches()
-        quality = measure_participants(self.study, answers, batches, participants, self.store.check_answers())
+        with self.store.one_snapshot():
+            answers, progress, checks = self.store.answers(), self.store.progress(), self.store.check_answers()
+            participants, batches = self.store.participants(), self.store.batches()
+        quality = measure_participants(self.study, answers, batches, participants, checks)
         return Snapshot(self.study, now, progress, participants, batches, answers, quality)
 
 

@@ -174,9 +174,14 @@ def collect_clicks(
         raise OptionError(f"the study has no display mode {mode!r}", remedy=remedy)
     chosen = parse_rules(store.rules()) if rules is None else rules
     rules_from = NO_RULES if not chosen.active_rules() else FROM_STORE if rules is None else FROM_FILE
-    # In this order: answers must be read before batches.
-    validated = revalidate_answers(study, store.answers(), store.batches(), advance)
-    people, checks = store.participants(), store.check_answers()
+    with store.one_snapshot():
+        answers, batches, people, checks = (
+            store.answers(),
+            store.batches(),
+            store.participants(),
+            store.check_answers(),
+        )
+    validated = revalidate_answers(study, answers, batches, advance)
     quality = measure_participants(study, validated.answers, validated.batches, people, checks)
     return CollectedClicks(study, validated, quality, chosen, rules_from, mode, all_clicks, wd)
 

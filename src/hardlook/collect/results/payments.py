@@ -30,8 +30,9 @@ def build_payments(study: Study, store: Store, rules: ExclusionRules | None = No
     earned), `joined` (UTC), `minutes` from joining to the last answer and `batch_minutes` in complete batches, counts,
     `excluded` (the rules' reasons) and `valid`: a code was earned, a batch counts, and no rule excludes.
     """
-    answers, batches, people = store.answers(), store.batches(), store.participants()
-    quality = measure_participants(study, answers, batches, people, store.check_answers())
+    with store.one_snapshot():
+        answers, batches, people = store.answers(), store.batches(), store.participants()
+        quality = measure_participants(study, answers, batches, people, store.check_answers())
     excluded = find_excluded(quality, parse_rules(store.rules()) if rules is None else rules)
     earned = _find_earned(study, answers, batches)
     times = batches.filter(pl.col("state") == "complete").group_by("participant")

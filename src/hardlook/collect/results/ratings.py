@@ -95,9 +95,10 @@ def export_ratings(study: Study, store: Store, out: Path, rules: ExclusionRules 
 
 def collect_ratings(study: Study, store: Store, rules: ExclusionRules | None = None) -> CollectedRatings:
     """Read the ratings, leave out those of excluded participants, and score the rest."""
-    answers, people = store.answers(), store.participants()
     chosen = rules if rules is not None else parse_rules(store.rules())
-    quality = measure_participants(study, answers, store.batches(), people, store.check_answers())
+    with store.one_snapshot():
+        answers, people = store.answers(), store.participants()
+        quality = measure_participants(study, answers, store.batches(), people, store.check_answers())
     excluded = find_excluded(quality, chosen)
     tasks = [task for task in study.tasks if isinstance(task, RatingTask) and not task.training]
     items = _list_items(tasks)

@@ -65,9 +65,9 @@ def export_review(study: Study, store: Store, out: Path, rules: ExclusionRules |
     if study.settings.kind != "review":
         raise OptionError(f"a study of {study.settings.kind}, not a review", remedy="pass a review")
     rules = parse_rules(store.rules()) if rules is None else rules
-    # Answers first, so that all their participants are in the frame that is read later.
-    answers, batches, people = store.answers(), store.batches(), store.participants()
-    quality = measure_participants(study, answers, batches, people, store.check_answers())
+    with store.one_snapshot():
+        answers, batches, people = store.answers(), store.batches(), store.participants()
+        quality = measure_participants(study, answers, batches, people, store.check_answers())
     excluded = find_excluded(quality, rules)
     slow_enough = answers.filter(~pl.col("batch").is_in(list_dropped_batches(study.settings, answers)))
     yes_or_no = slow_enough.filter(pl.col("value").is_in([0, 1]))

@@ -90,9 +90,9 @@ def find_participant_by_code(study: Study, store: Store, code: str) -> dict[str,
 
 def find_participant(study: Study, store: Store, by: Identifier, value: str) -> dict[str, Any]:
     """The row of `measure_participants` of one participant, by one of the things that they or a researcher may know."""
-    people = measure_participants(
-        study, store.answers(), store.batches(), store.participants(), store.check_answers()
-    ).to_dicts()
+    with store.one_snapshot():
+        frames = (store.answers(), store.batches(), store.participants(), store.check_answers())
+    people = measure_participants(study, *frames).to_dicts()
     if by == "code":
         wanted = "".join(letter for letter in value.upper() if letter.isalnum()).encode()
         codes = (derive_completion_code(study.secret, row["participant"]).encode() for row in people)

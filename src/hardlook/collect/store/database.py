@@ -15,8 +15,8 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
@@ -230,12 +230,34 @@ class Database:
         writing = self._engine.execution_options(hardlook_write=True)
         # PostgreSQL has a group commit of its own.
         self._write = GroupCommit(writing).write if sqlite else _make_transaction(writing)
-        reading = self._engine if sqlite else self._engine.execution_options(isolation_level="REPEATABLE READ")
-        self._read = _make_transaction(reading)
+        self._reading = self._engine if sqlite else self._engine.execution_options(isolation_level="REPEATABLE READ")
+        self._read = _make_transaction(self._reading)
+        # The connection of each thread that reads one snapshot several times.
+        self._shared = threading.local()
 
     def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of `work(connection, ...)`, which reads one snapshot."""
-        return self._retry(self._read, lambda connection: work(connection, *args, **kwargs))
+        shared: Connection | None = getattr(self._shared, "connection", None)
+        if shared is None:
+            return self._retry(self._read, lambda connection: work(connection, *args, **kwargs))
+        try:
+            return work(shared, *args, **kwargs)
+        except SQLAlchemyError as error:
+            raise describe_error(self.address, error) from None
+
+    @contextmanager
+    def one_snapshot(self) -> Iterator[None]:
+        """Inside, all reads of this thread see the database as it is at the first one."""
+        try:
+            connection = self._reading.connect()
+        except SQLAlchemyError as error:
+            raise describe_error(self.address, error) from None
+        with connection, connection.begin():
+            self._shared.connection = connection
+            try:
+                yield
+            finally:
+                del self._shared.connection
 
     def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of `work(connection, ...)`, once all that it wrote is on disk."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,10 @@ class Store:
         database = Database(parse_address(url))
         database.read(lambda connection: connection.execute(text("SELECT 1")).one())
         return cls(database)
+
+    def one_snapshot(self) -> AbstractContextManager[None]:
+        """Inside, this thread reads everything as of one moment, whoever answers or is deleted meanwhile."""
+        return self._database.one_snapshot()
 
     def close(self) -> None:
         """Close all connections."""
