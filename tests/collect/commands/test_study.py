@@ -579,7 +579,7 @@ def test_a_backup_while_it_is_served(hardlook, open_ratings, tmp_path):
         trials = person.take_batch()
         person.answer(trials[0])
         done = hardlook("collect", "backup", open_ratings, "--out", tmp_path / "copy")
-        assert (done.code, done.out) == (0, f"1 answers: {tmp_path / 'copy'}\n"), done.err
+        assert (done.code, done.out) == (0, f"1 answer: {tmp_path / 'copy'}\n"), done.err
         person.answer(trials[1])
         again = hardlook("collect", "backup", open_ratings, "--out", tmp_path / "copy")
         assert again.code == 1 and "there is something already" in again.err

@@ -270,11 +270,12 @@ def backup(
     """
     require("sqlalchemy", extra="web")
     from hardlook.collect.results.study_backup import back_up_study
+    from hardlook.report.formatting import format_count
 
     out = out or study.resolve().with_name(f"{study.resolve().name}-backup-{time.strftime('%Y%m%d-%H%M%S')}")
     with _open_stored_study(study, database) as (opened, store):
         answers = back_up_study(opened, store, out, pictures=pictures)
-    typer.echo(f"{answers} answers: {out}")
+    typer.echo(f"{format_count(answers, 'answer')}: {out}")
 
 
 @app.command("delete")
