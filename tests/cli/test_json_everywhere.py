@@ -115,6 +115,7 @@ QUICK = {
     "collect init ratings": [("OUT", "--pairs", 4)],
     "collect invite": [("STUDY", "--count", 2)],
     "collect status": [("STUDY",)],
+    "collect backup": [("STUDY", "--out", "OUT")],
     "collect payments": [("STUDY",), ("STUDY", "--out", "OUT.csv")],
     "collect export": [("STUDY",), ("STUDY", "--out", "OUT")],
     "collect rehearse": [("STUDY", "--participants", 2, "--batches", 1)],
@@ -124,7 +125,7 @@ QUICK = {
 SLOW = {
     "attributes", "bias information", "bias negatives", "bias select", "build study-encoders", "build study-saliency",
     "build study-weights", "build toss", "clicks ablation", "clicks cost", "clicks difficulty", "clicks evaluate",
-    "clicks show", "clicks train",
+    "clicks show", "clicks train", "collect delete",
     "compare", "data contexts-from-voc", "data inspect", "data plant-contexts", "data spuriousness", "leaderboard",
     "collect init review", "collect serve", "serve", "similarity analyse", "similarity make", "weights install",
     "join",

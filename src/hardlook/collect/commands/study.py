@@ -258,6 +258,7 @@ def backup(
         bool, typer.Option("--pictures/--no-pictures", help="Whether images, masks and targets are copied too.")
     ] = True,
     database: Database = "",
+    as_json: arguments.Json = False,
 ) -> None:
     """Copy a study with its answers of this moment, also while it is served; the copy can be served in its place.
 
@@ -275,7 +276,10 @@ def backup(
     out = out or study.resolve().with_name(f"{study.resolve().name}-backup-{time.strftime('%Y%m%d-%H%M%S')}")
     with _open_stored_study(study, database) as (opened, store):
         answers = back_up_study(opened, store, out, pictures=pictures)
-    typer.echo(f"{format_count(answers, 'answer')}: {out}")
+    if as_json:
+        print_json({"folder": str(out), "answers": answers})
+    else:
+        typer.echo(f"{format_count(answers, 'answer')}: {out}")
 
 
 @app.command("delete")
@@ -288,6 +292,7 @@ def delete(
     platform_id: Annotated[str, typer.Option("--platform-id", help="Their id on Prolific, MTurk or SONA.")] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     database: Database = "",
+    as_json: arguments.Json = False,
 ) -> None:
     """Delete all that is stored about a participant, on their request; their tasks go to others.
 
@@ -308,11 +313,14 @@ def delete(
     with _open_stored_study(study, database) as (opened, store):
         found = find_participant(opened, store, *chosen[0])
         lines = describe_participant(found, opened.settings.kind)[1:]
-        typer.echo("\n".join([f"Participant {found['number']}:", *lines]))
-        if not yes and not typer.confirm("Delete all that is stored about them?"):
+        typer.echo("\n".join([f"Participant {found['number']}:", *lines]), err=as_json)
+        if not yes and not typer.confirm("Delete all that is stored about them?", err=as_json):
             raise typer.Exit(1)
         deleted = store.delete_participant(found["participant"])
-    typer.echo(f"Participant {deleted} is deleted.")
+    if as_json:
+        print_json({"deleted": deleted})
+    else:
+        typer.echo(f"Participant {deleted} is deleted.")
 
 
 @app.command("payments")
