@@ -276,3 +276,13 @@ def test_a_frequency_that_lvis_does_not_have_is_an_error() -> None:
     truth["categories"][0]["frequency"] = "often"
     with pytest.raises(DataError, match="frequencies other than r, c, f, of categories: 18"):
         parse_instances(truth)
+
+
+@pytest.mark.parametrize("area", [float("nan"), float("inf"), -1])
+def test_an_area_is_a_number_of_pixels(area) -> None:
+    content = {
+        "images": [{"id": 7, "file_name": "a.jpg", "height": 4, "width": 4}],
+        "categories": [{"id": 18, "name": "dog"}],
+    }
+    with pytest.raises(DataError, match="areas that are not numbers of pixels, of annotations"):
+        parse_instances({**content, "annotations": [{**SQUARE, "area": area}]})

@@ -26,7 +26,7 @@ def rehearsal():
     [
         ("WrongShape", r"WrongShape: scores: expected shape \(queries, ways\) = \(10, 5\), got \(10, 4\)"),
         ("NotFinite", r"NotFinite: scores: expected finite values, got nan at index \(1, 2\)"),
-        ("NoArray", "NoArray: scores: expected a numpy array, got list"),
+        ("NoArray", "NoArray: scores: expected a numpy array, got str"),
         ("TooFew", "TooFew: expected 1 answers for 1 episodes, got 0"),
         ("AcceptsSound", "accepts 'sound'"),
     ],

@@ -161,6 +161,8 @@ def _group_by_image(
             problems.add("unknown category ids", annotation["category_id"])
         if not _is_box(annotation["bbox"]):
             problems.add("boxes that are not x, y, width, height, of annotations", i)
+        if (area := annotation.get("area")) is not None and not (_is_finite(area) and area >= 0):
+            problems.add("areas that are not numbers of pixels, of annotations", i)
         if not _has_image_size(annotation.get("segmentation"), sizes[image]):
             problems.add("masks of another size than their image, of annotations", i)
         grouped[image].append(annotation)

@@ -114,6 +114,7 @@ class TossOptions(OneShotOptions):
         "Answer tier 3 once for each fold, as models that are trained per fold do (default: where --folds names one "
         "fold, where --model-arg has {fold}, and where --pred holds tier3-fold0-00001.png).",
         changes="units",
+        added=True,
     )
     fixed: bool = option(False, "Run the fixed pairs of PASCAL-5i or COCO-20i instead of the tiers.", changes="units")
     shots: tuple[int, ...] = option(

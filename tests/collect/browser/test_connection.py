@@ -17,7 +17,7 @@ def test_an_answer_given_offline_is_kept_said_and_sent_once(discs, visit):
     second = visitor.click_mark()
     since = visitor.page.evaluate("Date.now()")
     visitor.answered(2).page.locator("#connection:not(:empty)").wait_for()
-    assert "No connection" in visitor.words("#connection") and "1 is waiting" in visitor.words("#connection")
+    assert "No connection" in visitor.words("#connection") and "1 answer is waiting" in visitor.words("#connection")
     assert visitor.page.evaluate(KEPT) == 1
     assert discs.store.answers().height == 1
     offline = visitor.page.evaluate("Date.now()") - since

@@ -150,7 +150,7 @@ def test_the_schema_refuses_what_is_not_in_it(closed_miou, exported, spoil):
 # Names below these depend on the benchmark or its blocks.
 OPEN = ("options", "args", "axes", "slice", "weights", "rests_on")
 # Documents of 0.1 do not have them.
-NEW = ("standard_error", "undefined", "rests_on", "reason")
+NEW = ("standard_error", "undefined", "rests_on", "reason", "rough", "wider")
 
 
 def test_every_other_change_of_shape_is_refused(closed_miou, exported):

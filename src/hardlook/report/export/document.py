@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "hardlook.export/1"
 
-_MORE = ("reading", "comparable", "standard_error", "undefined", "rests_on", "reason")
+_MORE = ("reading", "comparable", "standard_error", "undefined", "rests_on", "reason", "rough")
 # From the keys of an interval in a score row to those in scores.json.
 _INTERVAL = {name: name for name in ("low", "high", "level", "method", "resampled")} | {"resampled_n": "n"}
 _POINT = ("line", "x", "y", "low", "high")
@@ -115,6 +115,7 @@ def build_score_row(score: Score, title: str) -> dict[str, Any]:
     row = {"name": score.name, "title": title, "slice": dict(score.slice), "value": score.value, "n": score.n}
     more = {name: getattr(score, name) for name in _MORE}
     fields: dict[str, Any] = to_json_value({**row, **interval, **more, "rests_on": dict(score.rests_on)})
+    fields["wider"] = to_json_value(asdict(score.wider)) if score.wider else None
     return fields
 
 
@@ -142,7 +143,7 @@ def read_scorecard(document: Mapping[str, Any]) -> Scorecard:
 def _restore_score(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as in scores.json, where an interval is an object."""
     interval = None if row["method"] is None else {field: row[key] for key, field in _INTERVAL.items()}
-    names = ("name", "value", "n", "slice", *_MORE)
+    names = ("name", "value", "n", "slice", *_MORE, "wider")
     return {key: row[key] for key in names if key in row} | {"interval": interval}
 
 
