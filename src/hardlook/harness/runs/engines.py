@@ -243,14 +243,14 @@ class _Team:
             self.workers.append(WorkerProcess(_make_evaluator, self.job))
         for worker in self.workers[:size]:
             if self.queue and worker.ready and worker.task is None:
-                task = self.queue.take()
+                task, now = self.queue.take(), time.monotonic()
                 try:
                     worker.submit(task, task.units)
                 except WorkerLost:
                     self.queue.give_back(task)
                     self._remove(worker)
                 else:
-                    self.deadlines[worker] = self.queue.find_deadline(task, time.monotonic())
+                    self.deadlines[worker] = self.queue.find_deadline(task, now)
         return True
 
     def collect(self) -> list[Outcome]:
