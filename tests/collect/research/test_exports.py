@@ -171,7 +171,7 @@ def test_files_that_hold_a_deleted_participant_are_removed():
     job.discard()
     go.set()
     wait()
-    assert job.state.archive is None and "deleted meanwhile" in job.state.problem
+    assert job.state.archive is None and "deleted while the files were made" in job.state.problem
     job.start(write, 1)
     wait()
     assert job.state.archive.is_file() and not job.state.problem

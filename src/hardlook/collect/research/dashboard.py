@@ -171,7 +171,7 @@ class Dashboard:
         try:
             return find_participant(self.study, self.store, "number", number)
         except OptionError:
-            raise RequestRefused(404, "nobody", "There is no participant with this number.") from None
+            raise RequestRefused(404, "unknown", "There is no participant with this number.") from None
 
     def export(self, request: PageRequest) -> str:
         """The state of the export."""

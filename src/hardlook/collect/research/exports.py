@@ -94,7 +94,7 @@ class ExportJob:
                 # An open file stays readable after its folder is gone, so a download of the last export completes.
                 before, self._folder = (folder, None) if self._outdated else (self._folder, folder)
             if before is folder:
-                self._end(problem="A participant was deleted meanwhile; make the files again.")
+                self._end(problem="A participant was deleted while the files were made; make them again.")
             else:
                 self._end(archive=archive, size=archive.stat().st_size, files=files)
             if before is not None:

@@ -20,7 +20,7 @@ _PICTURES = (*KINDS, PREVIOUS_MASKS)
 def back_up_study(study: Study, store: Store, out: Path, *, pictures: bool = True) -> int:
     """Copy settings, tasks, secret, pictures and answers of a study to the new folder `out`; how many answers it has.
 
-    The folder appears when it is complete. Others may use the study meanwhile, but nobody may edit its settings.
+    The folder appears when it is complete. The study may be used at the same time, but its settings must not be edited.
     """
     if out.exists():
         raise DataError("there is something already", file=out, remedy="name a folder that does not exist yet")

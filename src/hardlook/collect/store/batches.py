@@ -1,4 +1,4 @@
-"""Participants, the batches of trials that are handed out to them, and their answers.
+"""The batches of trials that are handed out to participants, and their answers.
 
 A batch takes the items with the fewest answers first; no participant gets a subject twice, and no item gets more
 answers than its target. An item's count is what it has and awaits on the participant's device, then on all devices;
@@ -23,62 +23,36 @@ named parameters: building them took as long as running them.
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, insert, or_, select, update
 
 from hardlook.collect.store.database import Conflict, Database
+from hardlook.collect.store.participants import find_participant, set_columns, set_first, touch
 from hardlook.collect.store.records import (
     ID,
-    INVITATION,
-    LANGUAGE,
-    PERSON,
     Batch,
     BatchRules,
     BatchState,
     IsTooQuick,
     Needed,
     NewAnswer,
-    Participant,
-    Practice,
     Refusal,
     Stored,
     Tally,
     Trial,
     answer_row,
     check_number,
-    check_text,
     is_storable,
     never_too_quick,
 )
-from hardlook.collect.store.tables import (
-    ANSWERS,
-    ASSIGNMENTS,
-    BATCHES,
-    FACTS,
-    FINGERPRINT,
-    ITEMS,
-    PARTICIPANTS,
-    PLATFORM_IDS,
-    PRACTICE,
-    PROGRESS,
-    Catalogue,
-)
+from hardlook.collect.store.tables import ANSWERS, ASSIGNMENTS, BATCHES, FACTS, FINGERPRINT, ITEMS, PROGRESS, Catalogue
 from hardlook.collect.study.tasks import CHECK_SUBJECT, Item
-
-_FIND_PARTICIPANT = select(PARTICIPANTS).where(PARTICIPANTS.c.id == bindparam("person"))
-_UPDATE_PARTICIPANT = update(PARTICIPANTS).where(PARTICIPANTS.c.id == bindparam("person"))
-
-_UPDATE_FIRST = {
-    name: _UPDATE_PARTICIPANT.values({name: func.coalesce(PARTICIPANTS.c[name], bindparam("at"))})
-    for name in ("trained", "finished")
-}
 
 # A trial with its item, for `_make_trial`.
 _TRIAL_COLUMNS = (
@@ -161,84 +135,8 @@ _COUNT_SHOW = (
 _MARK_ANSWERED = update(ASSIGNMENTS).where(_ASSIGNED).values(state="answered")
 _OWN_BATCH = BATCHES.c.id == select(ASSIGNMENTS.c.batch).where(_THIS_TRIAL).scalar_subquery()
 
-# Locks the batch's row before its trials, so that a transaction that returns the batch meanwhile waits its turn.
+# Locks the batch's row before its trials, so that a transaction that returns the batch at the same time waits.
 _TOUCH_BATCH = update(BATCHES).where(_OWN_BATCH, BATCHES.c.state == "open").values(touched=bindparam("at"))
-
-
-def join(
-    connection: Connection,
-    invitation: str | None,
-    language: str,
-    now: float,
-    platform_ids: Mapping[str, str] | None = None,
-) -> Participant:
-    """The participant of an invitation or of a platform's id, a new one where there is none yet; else always a new one.
-
-    `platform_ids` are a platform's parameters by name, the person's own id first. Of two that join by one invitation
-    or id at once, one fails the unique constraint, is retried and finds the other.
-    """
-    check_text("language", language, LANGUAGE)
-    now = check_number("now", now)
-    if invitation is not None:
-        check_text("invitation", invitation, INVITATION)
-        if known := find_invited(connection, invitation):
-            return known
-    person = check_text("id", next(iter(platform_ids.values())), PERSON) if platform_ids else None
-    if person is not None and (known := find_person(connection, person)):
-        return known
-    new = Participant(secrets.token_hex(16), invitation, language, None, now, None, now, None)
-    connection.execute(insert(PARTICIPANTS), vars(new))
-    if platform_ids:
-        parameters = {name: check_text(name, value, PERSON) for name, value in platform_ids.items()}
-        row = {"participant": new.id, "person": person, "parameters": json.dumps(parameters)}
-        connection.execute(insert(PLATFORM_IDS), row)
-    return new
-
-
-def find_invited(connection: Connection, invitation: str) -> Participant | None:
-    """The participant who joined by an invitation, or None."""
-    row = connection.execute(select(PARTICIPANTS).where(PARTICIPANTS.c.invitation == invitation)).one_or_none()
-    return None if row is None else Participant(*row)
-
-
-def find_person(connection: Connection, person: str) -> Participant | None:
-    """The participant who came with a platform's id, or None."""
-    if not is_storable(person, PERSON):
-        return None
-    joined = select(PARTICIPANTS).join(PLATFORM_IDS, PLATFORM_IDS.c.participant == PARTICIPANTS.c.id)
-    row = connection.execute(joined.where(PLATFORM_IDS.c.person == person)).one_or_none()
-    return None if row is None else Participant(*row)
-
-
-def find_platform_ids(connection: Connection, id: str) -> dict[str, str]:
-    """The parameters with which a platform sent a participant, by name; empty without a platform."""
-    text = connection.scalar(select(PLATFORM_IDS.c.parameters).where(PLATFORM_IDS.c.participant == id))
-    parameters: dict[str, str] = json.loads(text or "{}")
-    return parameters
-
-
-def show_practice(connection: Connection, id: str, trial: str, now: float) -> None:
-    """Note that a trial of the training round is shown."""
-    set_columns(connection, id, now)
-    own = and_(PRACTICE.c.participant == id, PRACTICE.c.trial == trial)
-    if not connection.execute(update(PRACTICE).where(own).values(shown=now)).rowcount:
-        row = {"participant": id, "trial": trial, "shown": now, "tries": 0, "passed": 0}
-        connection.execute(insert(PRACTICE), row)
-
-
-def answer_practice(connection: Connection, id: str, trial: str, passed: bool, now: float) -> None:
-    """Count an answer to a trial of the training round; once passed, it stays so."""
-    set_columns(connection, id, now)
-    own = and_(PRACTICE.c.participant == id, PRACTICE.c.trial == trial)
-    values = {"tries": PRACTICE.c.tries + 1} | ({"passed": 1} if passed else {})
-    connection.execute(update(PRACTICE).where(own).values(values))
-
-
-def list_practice(connection: Connection, id: str) -> dict[str, Practice]:
-    """What a participant did of the training round, by trial."""
-    columns = (PRACTICE.c.trial, PRACTICE.c.shown, PRACTICE.c.tries, PRACTICE.c.passed)
-    rows = connection.execute(select(*columns).where(PRACTICE.c.participant == id))
-    return {row.trial: Practice(row.trial, row.shown, row.tries, bool(row.passed)) for row in rows}
 
 
 def list_with_open_batch(connection: Connection, ids: Collection[str]) -> set[str]:
@@ -268,40 +166,6 @@ def wants_answers(connection: Connection, catalogue: Catalogue, target: int) -> 
 def _has_work(connection: Connection, catalogue: Catalogue, device: str, target: int) -> bool:
     items = connection.scalars(_WANTED_ITEMS, {"on": device, "most": target})
     return any(item in catalogue.items and not catalogue.items[item].is_check for item in items)
-
-
-def find_participant(connection: Connection, id: str) -> Participant | None:
-    """The participant of an id, or None."""
-    if not is_storable(id, ID):
-        return None
-    row = connection.execute(_FIND_PARTICIPANT, {"person": id}).one_or_none()
-    return None if row is None else Participant(*row)
-
-
-def set_columns(connection: Connection, /, id: str, now: float, **values: Any) -> None:
-    """Set columns and the time last seen; a `Refusal` where there is no such participant.
-
-    In every transaction this comes first: the participant's row is locked before batches and progress, so that no two
-    transactions wait for each other.
-    """
-    if is_storable(id, ID):
-        found = connection.execute(_UPDATE_PARTICIPANT, {"person": id, "seen": check_number("now", now), **values})
-        if found.rowcount:
-            return
-    raise Refusal("unknown-participant", "there is no such participant")
-
-
-def set_first(connection: Connection, id: str, now: float, column: Literal["trained", "finished"]) -> None:
-    """Set the time of an event when it happens first; later ones change nothing."""
-    set_columns(connection, id, now)
-    connection.execute(_UPDATE_FIRST[column], {"person": id, "at": now})
-
-
-def touch(connection: Connection, id: str, now: float) -> None:
-    """Note that a participant is active, which keeps their open batch."""
-    set_columns(connection, id, now)
-    own = (BATCHES.c.participant == id) & (BATCHES.c.state == "open")
-    connection.execute(update(BATCHES).where(own).values(touched=now))
 
 
 def count_work(connection: Connection, id: str) -> Tally:

@@ -351,7 +351,7 @@ def _checkpoint(path: Path) -> None:
     # An error loses nothing: the log stays beside the file.
     with suppress(sqlite3.Error), closing(connect_to_file(path)) as connection:
         while True:
-            # PASSIVE: nobody waits for it.
+            # PASSIVE: no reader or writer has to wait.
             _, logged, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             if copied == logged or time.monotonic() > deadline:
                 return

@@ -1,7 +1,7 @@
 """Deleting all that is stored about a participant, on their request.
 
 What they answered no longer counts, so their tasks are handed out to others again. Only their number is kept: it is
-given to nobody else, and the numbers of all others stay as they are in files that were exported before.
+not given again, and the numbers of all others stay as they are in files that were exported before.
 
 >>> number_participants(4, deleted={2, 4})
 [1, 3, 5, 6]

@@ -30,7 +30,7 @@ from typing import Any
 import polars as pl
 from sqlalchemy import ColumnElement, Connection, Float, Integer, Row, Select, func, insert, select, text, update
 
-from hardlook.collect.store import batches
+from hardlook.collect.store import batches, participants
 from hardlook.collect.store.backup import copy_database
 from hardlook.collect.store.database import Database, format_address, parse_address
 from hardlook.collect.store.deletion import count_deleted, delete_participant, number_participants
@@ -135,7 +135,7 @@ class Store:
         return cls(database)
 
     def one_snapshot(self) -> AbstractContextManager[None]:
-        """Inside, this thread reads everything as of one moment, whoever answers or is deleted meanwhile."""
+        """Inside, this thread reads everything as of one moment, whoever answers or is deleted at the same time."""
         return self._database.one_snapshot()
 
     def close(self) -> None:
@@ -168,35 +168,35 @@ class Store:
         self, invitation: str | None, language: str, now: float, platform_ids: Mapping[str, str] | None = None
     ) -> Participant:
         """A new participant, or the one who joined by this invitation, or this platform's id, before."""
-        return self._database.write(batches.join, invitation, language, now, platform_ids)
+        return self._database.write(participants.join, invitation, language, now, platform_ids)
 
     def participant(self, id: str) -> Participant | None:
         """The participant with an id, or None."""
-        return self._database.read(batches.find_participant, id)
+        return self._database.read(participants.find_participant, id)
 
     def invited(self, invitation: str) -> Participant | None:
         """The participant who joined by an invitation, or None."""
-        return self._database.read(batches.find_invited, invitation)
+        return self._database.read(participants.find_invited, invitation)
 
     def person(self, id: str) -> Participant | None:
         """The participant whom a platform knows by this id, or None."""
-        return self._database.read(batches.find_person, id)
+        return self._database.read(participants.find_person, id)
 
     def platform_ids_of(self, id: str) -> dict[str, str]:
         """The id parameters with which a platform sent a participant, by name."""
-        return self._database.read(batches.find_platform_ids, id)
+        return self._database.read(participants.find_platform_ids, id)
 
     def show_practice(self, id: str, trial: str, now: float) -> None:
         """Note that a trial of the training round is shown."""
-        self._database.write(batches.show_practice, id, trial, now)
+        self._database.write(participants.show_practice, id, trial, now)
 
     def answer_practice(self, id: str, trial: str, passed: bool, now: float) -> None:
         """Count an answer to a trial of the training round."""
-        self._database.write(batches.answer_practice, id, trial, passed, now)
+        self._database.write(participants.answer_practice, id, trial, passed, now)
 
     def practice(self, id: str) -> dict[str, Practice]:
         """What a participant did of the training round, by trial."""
-        return self._database.read(batches.list_practice, id)
+        return self._database.read(participants.list_practice, id)
 
     def with_open_batch(self, ids: Collection[str]) -> set[str]:
         """Those of these participants who have an open batch."""
@@ -225,21 +225,21 @@ class Store:
     def set_language(self, id: str, language: str, now: float) -> None:
         """Set the language that a participant chose."""
         check_text("language", language, LANGUAGE)
-        self._database.write(batches.set_columns, id, now, language=language)
+        self._database.write(participants.set_columns, id, now, language=language)
 
     def set_device(self, id: str, device: str, now: float) -> None:
         """Set the device that a participant confirmed; the next batch returns an open one of another device."""
         if device not in self._load_catalogue().devices:
             raise Refusal("unknown-device", "the study knows no such device")
-        self._database.write(batches.set_columns, id, now, device=device)
+        self._database.write(participants.set_columns, id, now, device=device)
 
     def set_trained(self, id: str, now: float) -> None:
         """Note that the training round is done; the first time counts."""
-        self._database.write(batches.set_first, id, now, "trained")
+        self._database.write(participants.set_first, id, now, "trained")
 
     def touch(self, id: str, now: float) -> None:
         """Note that a participant is active, which keeps their open batch."""
-        self._database.write(batches.touch, id, now)
+        self._database.write(participants.touch, id, now)
 
     def next_batch(self, participant_id: str, rules: BatchRules, now: float) -> Batch | None:
         """The open batch, else a new one of the items with the fewest answers, else None; then `finished` is set."""

@@ -84,7 +84,7 @@ PLATFORM_IDS = sa.Table(
     sa.Column("parameters", sa.Text, nullable=False),
 )
 
-# The numbers of participants who were deleted on request; nobody else gets them.
+# The numbers of participants who were deleted on request; they are not given again.
 DELETED = sa.Table(
     "deleted_participants", METADATA, sa.Column("number", sa.Integer, primary_key=True, autoincrement=False)
 )

@@ -137,7 +137,7 @@ def done(site: Site, request: Request) -> Response:
 
 
 def is_full(site: Site, participant: Participant | None, now: float) -> bool:
-    """Whether a new batch could be handed out to nobody, or to nobody on the participant's device."""
+    """Whether no participant, or none on this participant's device, could get a new batch."""
     devices = site.store.devices_with_work(site.rules, now)
     return participant.device not in devices if participant and participant.device else not devices
 
