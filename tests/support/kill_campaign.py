@@ -57,10 +57,14 @@ WRONG = ("lost", "changed", "false exits", "unfinished", "stopped")
 
 
 class Campaign:
-    """The undisturbed runs, the cluster and the folder of a campaign; `planted` names a bug."""
+    """The undisturbed runs, the cluster and the folder of a campaign.
 
-    def __init__(self, folder, planted=""):
-        self.folder, self.planted = Path(folder), planted
+    `planted` names a bug; with `only_events` no kill depends on a clock: the main process dies at an event, and every
+    record is written at once.
+    """
+
+    def __init__(self, folder, planted="", only_events=False):
+        self.folder, self.planted, self.only_events = Path(folder), planted, only_events
         self.folder.mkdir(parents=True, exist_ok=True)
         self.undisturbed, self.events, self.seconds = {}, {}, {}
         self.cluster = None
@@ -148,6 +152,9 @@ class Campaign:
         log = out.with_name(f"{out.name}-{draw.getrandbits(32):08x}")
         if not missing:
             return self.launch(out, engine)
+        if self.only_events:
+            event = draw.randint(1, self.events[engine])
+            return self.launch(out, engine, victim="main", log=log, event=event)
         victim, way = draw.choice(VICTIMS[engine]), draw.random()
         flush = draw.choice((0, 0, 0.02, 2))
         if victim == "worker" and way < 0.4:
