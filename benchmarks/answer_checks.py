@@ -2,10 +2,12 @@
 
 Run `python benchmarks/answer_checks.py DATA`, where DATA holds `VOCdevkit/VOC2012` and `GrabCut`; runs whose data or
 weights are missing are left out. A run here reads, predicts, checks and scores units in one process, one thread; it
-writes no records, so the share of a whole run is smaller. Then the checks alone, on a megapixel of each kind of answer.
+writes no records, so the share of a whole run is smaller. One network answers with arrays, with torch tensors and with
+nested lists, which are converted before they are checked. The checks alone, on a megapixel of each kind of answer.
 """
 
 import argparse
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -33,22 +35,43 @@ SIDE = 1000
 
 @dataclass(frozen=True)
 class RealRun:
-    """A benchmark with a real network on some units; `data` are the names of folders below DATA."""
+    """A benchmark with a real network on some units; `data` are the names of folders below DATA.
+
+    A model with the method `segment` answers with arrays, tensors or lists.
+    """
 
     benchmark: str
     model: str
     units: int
     given: dict[str, Any]
     data: dict[str, str]
+    answers: str = "arrays"
 
 
 RUNS = (
-    RealRun("closed-miou", "deeplabv3-voc", 48, {"split": "train"}, {"voc": "VOCdevkit/VOC2012"}),
+    *(
+        RealRun("closed-miou", "deeplabv3-voc", 48, {"split": "train"}, {"voc": "VOCdevkit/VOC2012"}, answers)
+        for answers in ("arrays", "tensors", "lists")
+    ),
     RealRun("toss", "prototype", 64, {"scenes": 48, "tiers": "1", "saliency": "u2netp"}, {}),
     RealRun("toss", "saliency", 64, {"scenes": 48, "tiers": "1"}, {}),
     RealRun("rclicks", "mobile-sam", 2, {}, {"grabcut": "GrabCut"}),
     RealRun("metacoco", "lp-ft", 2, {"tasks": 2, "modes": "iid"}, {}),
 )
+
+
+class ConvertedAnswers:
+    """A segmenter whose label maps are torch tensors of int64, as `argmax` gives them, or nested lists."""
+
+    def __init__(self, model: Any, answers: str) -> None:
+        import torch
+
+        self.model, self.labels = model, model.labels
+        self.convert = (lambda one: torch.from_numpy(one).long()) if answers == "tensors" else np.ndarray.tolist
+
+    def segment(self, images: Any) -> list[Any]:
+        """The label maps of the images."""
+        return [self.convert(one) for one in self.model.segment(images)]
 
 
 class Stopwatch:
@@ -81,6 +104,8 @@ def measure_run(run: RealRun, data: Path, watch: Stopwatch) -> None:
     except HardlookError as error:
         print(f"{run.benchmark:12} {run.model:14} left out: {error.what}")
         return
+    if run.answers != "arrays":
+        model = ConvertedAnswers(model, run.answers)
     options = parse_options(benchmark.options, {**run.given, **({"data": folders} if folders else {}), "resamples": 0})
     units = list(list_units(benchmark, options))[: run.units]
     batches = make_batches(units, benchmark.card.batch_size, whole_groups=benchmark.card.whole_groups)
@@ -93,8 +118,8 @@ def measure_run(run: RealRun, data: Path, watch: Stopwatch) -> None:
     assert not failed, failed[0]
     share = 100 * watch.seconds / whole
     print(
-        f"{run.benchmark:12} {run.model:14} {len(units):4} units  {whole:7.2f} s  {watch.calls:5} calls checked in "
-        f"{1000 * watch.seconds:7.2f} ms  {share:6.3f} %  target {TARGET} %"
+        f"{run.benchmark:12} {run.model:14} {run.answers:8} {len(units):4} units  {whole:7.2f} s  {watch.calls:5} "
+        f"calls checked in {1000 * watch.seconds:7.2f} ms  {share:6.3f} %  target {TARGET} %"
     )
 
 
@@ -118,12 +143,18 @@ def measure_checks() -> None:
     answers: dict[str, tuple[str, Any, Any]] = {
         "label map, int32": ("semantic-segmenter", labels, image),
         "label map, int64": ("semantic-segmenter", labels.astype(np.int64), image),
+        "label map, list": ("semantic-segmenter", labels.tolist(), image),
         "mask": ("one-shot-segmenter", mask, (image, ())),
         "mask of a prompt": ("promptable-segmenter", Prompted(mask), (image, None)),
         "ten instances": ("instance-segmenter", instances, image),
         "150 segments": ("panoptic-segmenter", segments, image),
         "saliency map": ("saliency", rng.random((SIDE, SIDE), np.float32), image),
     }
+    with contextlib.suppress(ImportError):
+        import torch
+
+        answers["label map, tensor"] = ("semantic-segmenter", torch.from_numpy(labels).long(), image)
+        answers["mask, tensor"] = ("one-shot-segmenter", torch.from_numpy(mask), (image, ()))
     print("\none answer to an image of a megapixel")
     for name, (role, answer, value) in answers.items():
         took = fastest(partial(answer_checks.check_answers, role, model, [answer], [value]))

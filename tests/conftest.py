@@ -11,7 +11,7 @@ from multiprocessing import resource_tracker, spawn
 from pathlib import Path
 
 import pytest
-from command_server import python_command
+from command_server import python_command, start_for_children
 from hypothesis import settings
 
 # Two processes run tests on two cores: threads of libraries would wait for each other more than they work. This has to
@@ -36,6 +36,12 @@ LONGEST = (
     "rclicks/test_resuming.py", "rclicks/test_real.py", "report/explorer/test_browser.py", "report/test_browser.py",
     "collect/store/test_processes.py", "toss/commands", "models", "metacoco", "report", "cli", "open_vocabulary",
 )  # fmt: skip
+
+
+def pytest_configure(config):
+    """One command server for all processes that run tests; it gets ready while they collect these."""
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        start_for_children()
 
 
 @pytest.hookimpl(trylast=True)

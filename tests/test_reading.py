@@ -190,3 +190,19 @@ except Exception as error:
 def test_the_check_names_its_file():
     with pytest.raises(DataError, match=r"file: a.png\n  unit: cat"):
         check_pixels(10**9, 10**9, file="a.png", unit="cat")
+
+
+@pytest.mark.parametrize("text", ['["\\ud800"]', '{"a": {"\\uDC00b": 1}}', '["\\ud83d\\ud83d"]'])
+def test_half_of_a_surrogate_pair_is_no_text(tmp_path, text):
+    """JSON can hold one; no file, table or page that repeats it can be written."""
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match="half of a surrogate pair") as caught:
+        read_json(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_whole_surrogate_pair_is_text(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('["\\ud83d\\ude00", "\\\\ud800"]')
+    assert read_json(path) == ["\N{GRINNING FACE}", "\\ud800"]

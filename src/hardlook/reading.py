@@ -107,7 +107,24 @@ def read_json(
     """The content of a JSON file; the error gives line and column."""
     data = read_bytes(path, kind=kind)
     with reading(path, what, remedy=remedy, kind=kind):
-        return json.loads(data)
+        return parse_json(data)
+
+
+def parse_json(data: bytes) -> Any:
+    r"""The value of a JSON text; an error where a text in it is no Unicode, which could never be written again.
+
+    >>> parse_json(b'["\\ud800"]')
+    Traceback (most recent call last):
+    ...
+    ValueError: a text in it is not Unicode: half of a surrogate pair
+    """
+    value = json.loads(data)
+    if b"\\ud" in data or b"\\uD" in data:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text in it is not Unicode: half of a surrogate pair") from None
+    return value
 
 
 def get_max_pixels() -> int:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hardlook.harness.stats.bootstrap import ratio
-from hardlook.harness.tally import Draws, Entry, SoftTally, SumTally, estimate_tally
+from hardlook.harness.tally import Draws, Entry, SoftTally, SumTally, estimate_tally, measure_spread
 
 SHARES = st.sampled_from([0.0, 0.1, 0.2, 1 / 3, 0.7])
 
@@ -59,3 +59,22 @@ def test_with_very_many_clusters_a_score_that_rests_on_two_has_no_interval(monke
 def _refuse_to_draw(clusters, resamples, rng):
     assert resamples == 0
     return iter(())
+
+
+def test_the_spread_of_a_score_is_that_of_its_mean_when_clusters_are_left_out():
+    values = np.array([[0.1, 5.0], [0.4, 3.0], [0.9, 1.0], [0.2, 8.0]])
+
+    def means(totals):
+        return totals[..., :2] / totals[..., 2:]
+
+    sums = np.column_stack([values, np.ones(4)])
+    both = SumTally((Entry("first", 4), Entry("second", 4)), sums, means, ("two",), "unit")
+    # The jackknife's standard error of a mean is the usual one, score by score.
+    assert measure_spread(both).standard_error == pytest.approx(values.std(0, ddof=1) / 2, rel=1e-9)
+
+
+def test_clusters_that_a_score_does_not_rest_on_have_no_part_in_its_spread():
+    values = np.array([0.1, 0.3, 0.9, 0.2])
+    sums = np.zeros((10, 2))
+    sums[:4] = np.column_stack([values, np.ones(4)])
+    assert measure_spread(tally(sums, SumTally)).standard_error == pytest.approx(values.std(ddof=1) / 2, rel=1e-9)

@@ -407,3 +407,10 @@ def test_chance_is_a_yardstick_and_no_model_is_better_by_it():
     ranked = {meaning.name: meaning.ranked for meaning in METACOCO.card.scores}
     assert not ranked.pop("attraction-chance")
     assert all(ranked.values())
+
+
+def test_gaps_and_attracted_errors_are_better_when_low():
+    low = {meaning.name for meaning in METACOCO.card.scores if not meaning.higher_is_better}
+    assert low == {"gap", "swapped-gap", "blind-gap", "attraction", "excess-attraction"}
+    headlines = [meaning.name for meaning in METACOCO.card.scores if meaning.headline]
+    assert headlines == ["gap", "iid", "ood", "swapped", "blind", "shared"]

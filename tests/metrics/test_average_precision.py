@@ -239,3 +239,11 @@ def test_lvis_rules_hold_within_a_set_of_classes():
         del image["neg_category_ids"], image["not_exhaustive_category_ids"]
     coco = accumulated(truth, results, np.eye(5), "bbox").compute().vanilla.precision[..., [0, 2, 4]]
     assert not np.allclose(alone, coco, equal_nan=True)
+
+
+@pytest.mark.parametrize("counts", [[1], [1, 1, 1], [[1, 1]], 1, [1, -1]])
+def test_multiplicities_are_one_count_from_0_for_each_image(counts):
+    table = accumulated(*scene(0, images=2, classes=2), np.eye(2), "bbox").table()
+    with pytest.raises(ValueError, match=r"multiplicity: expected \(2,\) counts"):
+        table.weighted(counts)
+    assert table.weighted([0, 2]).multiplicity.tolist() == [0, 2]

@@ -99,11 +99,19 @@ def test_repeating_every_point_changes_nothing():
     assert pairwise_l1(repeated, B, BOX) == pytest.approx(pairwise_l1(A, B, BOX))
 
 
+@pytest.mark.parametrize("distance", [pairwise_l1, wasserstein])
+def test_distances_are_relative_to_the_box_however_small_it_is(distance):
+    tiny = (np.array(A) / 1000, np.array(B) / 1000, (BOX[0] / 1000, BOX[1] / 1000))
+    assert distance(*tiny) == pytest.approx(distance(A, B, BOX))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: pairwise_l1(A, B, (0, 4)), "box: expected a width and a height above 0, got 0 and 4"),
         (lambda: wasserstein(A, B, (2, float("nan"))), "got 2 and nan"),
+        (lambda: wasserstein(A, B, (float("inf"), 2)), "got inf and 2"),
+        (lambda: wasserstein(A, B, (2, 0)), "got 2 and 0"),
         (lambda: wasserstein(A, B, BOX, "ours"), "released or paper, got 'ours'"),
         (lambda: wasserstein([1, 2], B, BOX), r"a: expected points of shape \(n, 2\)"),
     ],

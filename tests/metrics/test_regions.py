@@ -10,7 +10,7 @@ from scipy import ndimage
 
 from hardlook.metrics import regions
 from hardlook.metrics.kernels import load_kernels
-from hardlook.metrics.regions import Box, find_bounding_box, find_innermost_pixel, squared_distances
+from hardlook.metrics.regions import Box, crop_around, find_bounding_box, find_innermost_pixel, squared_distances
 
 MASKS = arrays(bool, array_shapes(min_dims=2, max_dims=2, max_side=9))
 
@@ -140,3 +140,15 @@ def test_no_pixel_no_centre(way):
     assert find_innermost_pixel(np.zeros((0, 4), bool)) is None
     assert find_innermost_pixel(np.ones((1, 1), bool), np.array([[0, 0]])) is None
     assert squared_distances(np.zeros((0, 3), bool), frame_is_background=True).shape == (0, 3)
+
+
+@pytest.mark.parametrize(("x", "y"), [(0, 0), (19.6, 3.2), (5, 39), (99, 99), (70.4, 12)])
+def test_a_crop_around_a_mask_shows_the_points_with_the_same_margin(x, y):
+    mask = np.zeros((100, 100), bool)
+    mask[10:20, 30:50] = True
+    box, plain = crop_around(mask, points=[(x, y)]).box, crop_around(mask).box
+    margin = 10 - plain.top if plain.top else 30 - plain.left
+    row, column = round(y), round(x)
+    # The pixels of mask and point, and the margin around them, inside the frame.
+    assert (box.top, box.left) == (max(0, min(10, row) - margin), max(0, min(30, column) - margin))
+    assert (box.bottom, box.right) == (min(100, max(20, row + 1) + margin), min(100, max(50, column + 1) + margin))

@@ -64,6 +64,62 @@ def test_sources_follow_imports_within_the_package(package):
     assert identity(outside_net.model.Model()).source != before
 
 
+def test_a_package_is_not_imported_to_find_its_files(package):
+    """It may need what is not installed, or take long."""
+    heavy = package / "heavy"
+    (heavy / "inner").mkdir(parents=True)
+    (heavy / "__init__.py").write_text("raise RuntimeError('never imported')\n")
+    (heavy / "tool.py").write_text("from . import inner\n")
+    (heavy / "inner" / "__init__.py").write_text("")
+    (package / "network.py").write_text("def run():\n    from outside_net.heavy import tool\n")
+    import outside_net.model
+
+    assert [path.relative_to(package).as_posix() for path in sources_of(outside_net.model.Model)] == [
+        "__init__.py", "heavy/__init__.py", "heavy/inner/__init__.py", "heavy/tool.py", "model.py", "network.py"
+    ]  # fmt: skip
+    assert "outside_net.heavy" not in sys.modules
+
+
+IN_BLOCKS = """
+class Holder:
+    import outside_net.a
+
+if True:
+    pass
+elif True:
+    from outside_net import b
+else:
+    with open(""):
+        from outside_net.c import name
+
+try:
+    for _ in ():
+        import outside_net.d as renamed
+    else:
+        import outside_net.e
+except* ValueError:
+    import outside_net.f
+finally:
+    async def run():
+        while True:
+            import outside_net.g
+
+match 1:
+    case 2:
+        from . import h
+"""
+
+
+def test_imports_in_any_block_count(package):
+    (package / "network.py").write_text(IN_BLOCKS)
+    for name in "abcdefgh":
+        (package / f"{name}.py").write_text("")
+    import outside_net.model
+
+    found = {path.name for path in sources_of(outside_net.model.Model)}
+    assert found == {"__init__.py", "model.py", "network.py", *(f"{name}.py" for name in "abcdefgh")}
+
+
 def test_a_class_without_a_file_has_an_identity():
     kind = type("Typed", (), {"__module__": "no_module_of_this_name"})
     assert sources_of(kind) == []

@@ -313,3 +313,28 @@ def test_the_spread_between_draws_by_hand():
 def test_a_run_of_one_draw_has_no_scores_of_draws():
     card = card_of(WORKED)
     assert not [score for score in card.scores if "draw" in score.name or "draw" in score.slice]
+
+
+def test_clicks_failures_spread_and_time_are_better_when_low():
+    meanings = {one.name: one for one in RCLICKS.card.scores}
+    high = {"auc", "auc-base", "boundary-auc", "boundary-auc-base", "boundary-f", "boundary-f-base", "sample-iou1",
+            "base-iou1", "user-iou1", "dsb-iou", "dgr-iou", "dhh-iou"}  # fmt: skip
+    assert {name for name, one in meanings.items() if one.higher_is_better} == high
+    assert all(one.ranked for one in meanings.values())
+    assert [name for name, one in meanings.items() if one.headline] == ["noc90", "noc90-base", "dsb", "dgr", "nsr"]
+    assert {one.name: one.higher_is_better for one in RCLICKS.card.qualities} == {
+        "noc90": False,
+        "auc": True,
+        "dgr": False,
+    }
+
+
+def test_of_many_instances_without_peoples_clicks_five_are_named():
+    courses = [80] * 3, [[60] * 3, [70] * 3]
+    clicked = record("z", *courses, people=[50, 70])
+    card = card_of([*(record(name, *courses) for name in "abcdefg"), clicked])
+    (note,) = [note for note in card.left_out if "without people" in note.what]
+    assert (note.count, note.examples) == (7, tuple(f"grabcut/{name}" for name in "abcde"))
+    alone = card_of([*(record(name, *courses, people=[50]) for name in "abcdefg"), clicked])
+    (note,) = [note for note in alone.left_out if "User@1" in note.what]
+    assert (note.count, note.examples) == (7, tuple(f"grabcut/{name}" for name in "abcde"))

@@ -32,7 +32,7 @@ SINGLE_THREADED = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 THIRD_PARTY = (
     "typer.rich_utils", "rich.progress", "rich.table", "pydantic", "scipy.stats", "scipy.ndimage", "scipy.optimize",
     "cv2", "PIL.Image", "polars", "numba", "jinja2", "hotcoco", "threadpoolctl", "concurrent.futures.process",
-    "torch", "safetensors.torch", "onnxruntime", "ai_edge_litert.interpreter", "transformers",
+    "torch", "torch._dynamo", "safetensors.torch", "onnxruntime", "ai_edge_litert.interpreter", "transformers",
     "starlette.applications", "uvicorn", "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql", "psycopg",
     "httpx", "importlib.metadata", "multiprocessing.spawn", "multiprocessing.resource_tracker",
 )  # fmt: skip
@@ -45,6 +45,9 @@ forward({address!r}, {program!r})
 """
 
 LENGTH = struct.Struct("!I")
+
+# Names the folder of the scripts of a server that an ancestor of this process has started.
+SHARED = "HARDLOOK_COMMAND_SERVER"
 
 MAX_DESCRIPTORS = 64
 
@@ -70,11 +73,20 @@ def command_folders():
     return [*([str(folder)] if folder else []), str(Path(sys.executable).parent)]
 
 
+def start_for_children():
+    """Start the server, if it can be had, for this process and all that it starts."""
+    folder = _scripts()
+    if folder:
+        os.environ[SHARED] = str(folder)
+
+
 @functools.cache
 def _scripts():
     """Start the server, which ends with this process; the folder of the scripts that use it."""
     if sys.platform != "linux":
         return None
+    if os.environ.get(SHARED):
+        return Path(os.environ[SHARED])
     folder = tempfile.TemporaryDirectory(prefix="hardlook-commands-")
     address = f"{folder.name}/socket"
     listener = socket.socket(socket.AF_UNIX)

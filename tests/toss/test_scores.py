@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from one_shot_folders import write_one_shot_folder
 from toss_records import SPLITS, TOLD, UNTOLD, frame_of, row, rows_of_ious, scorecard
 
-from hardlook.data.toss_pairs import list_pair_files, read_pairs, write_pairs
+from hardlook.data.toss_pairs import LEVELS, list_pair_files, read_pairs, write_pairs
 from hardlook.errors import OptionError
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.models.planted.encoders import PlantedEncoder
@@ -340,3 +340,15 @@ def test_a_pair_of_two_classes_has_a_quality_only_where_the_reading_keeps_it():
     for name in ("iou", "credit"):
         assert [math.isnan(value) for value in found["ours"][name]] == [False, True, False]
         assert found["ours"][name][0] == 0.75
+
+
+def test_what_follows_salience_is_better_when_low_and_the_gap_has_no_better_end():
+    meanings = {one.name: one for one in TOSS.card.scores}
+    low = {name for name, one in meanings.items() if not one.higher_is_better}
+    assert low == {"follows-salience", "salience-lead", "covers-salience", "salience-pull"}
+    assert [name for name, one in meanings.items() if not one.ranked] == ["salience-gap"]
+    assert [name for name, one in meanings.items() if one.headline] == ["lca", "hca", "scs", "gs"]
+    # Under a support that shows nothing of the class, finding nothing is right.
+    for name in ("miou", "fb-iou", "pair-iou", "iou"):
+        directions = {level: meanings[name].within({"level": level}).higher_is_better for level in LEVELS}
+        assert {level for level, higher in directions.items() if not higher} == {"L4", "L5", "L6"}

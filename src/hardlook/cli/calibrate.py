@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from hardlook.api.calibrating import calibrate as run_calibration
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
-from hardlook.harness.calibration import Calibration, build_calibration_section
-from hardlook.harness.calibration import calibrate as run_calibration
-from hardlook.harness.registry import find_benchmark
 from hardlook.harness.rounding import format_fixed
-from hardlook.report.page import write_study
 
 CALIBRATION_FAILED = 4
 
@@ -39,9 +36,8 @@ def calibrate(
       hardlook calibrate closed-miou --out calibration
     """
     given = {name.replace("-", "_"): value for name, value in arguments.parse_pairs(option, "--set").items()}
-    steps = [step / (settings - 1) for step in range(settings)]
-    calibration = run_calibration(benchmark, given, steps)
-    document = write_calibration(calibration, out)
+    result = run_calibration(benchmark, settings=settings, out=out, **given)
+    document = result.document
     if as_json:
         print_json(document)
     else:
@@ -53,40 +49,5 @@ def calibrate(
                 f"range {format_fixed(row['range'], 3)}: {verdict}"
             )
         typer.echo(f"\npage: {out / 'calibration.html'}")
-    if not calibration.passed:
+    if not result.passed:
         raise typer.Exit(CALIBRATION_FAILED)
-
-
-def write_calibration(calibration: Calibration, out: Path) -> dict[str, Any]:
-    """Write the page and the numbers; return the numbers."""
-    card = find_benchmark(calibration.benchmark).card
-    document = {
-        "schema": "hardlook.calibration/1",
-        "benchmark": calibration.benchmark,
-        "passed": calibration.passed,
-        "dials": [
-            {
-                "dial": curve.dial.name,
-                "model": curve.dial.model,
-                "score": curve.dial.score,
-                "moves": curve.dial.moves,
-                "settings": list(curve.settings),
-                "values": [score.value for score in curve.scores],
-                "spearman": curve.spearman,
-                "range": curve.score_range,
-                "as_meant": calibration.is_as_expected(curve),
-            }
-            for curve in calibration.curves
-        ],
-    }
-    return write_study(
-        out,
-        "calibration",
-        document,
-        [build_calibration_section(calibration)],
-        kind="Calibration",
-        title=f"Calibration: {card.title}",
-        summary="Planted models have faults that can be turned up. A score that measures a fault must follow it, "
-        "and must not follow what it is not meant to measure.",
-        provenance=document,
-    )

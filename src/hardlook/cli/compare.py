@@ -12,11 +12,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from hardlook.api.comparing import compare as compare_runs
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
-from hardlook.errors import OptionError
-from hardlook.report.compare.comparison import RESAMPLES, compare_runs, read_runs
-from hardlook.report.compare.document import PAGE, write_comparison
+from hardlook.report.compare.comparison import RESAMPLES
 from hardlook.report.compare.terminal import print_comparison
 
 
@@ -69,34 +68,26 @@ def compare(
 
       hardlook compare runs/net-1,runs/net-2,runs/net-3 runs/other-1,runs/other-2,runs/other-3
     """
-    if len(runs) < 2:
-        raise OptionError("a comparison needs at least two runs, got one", remedy="give the folders of several runs")
-    if not 0 < alpha < 1:
-        raise OptionError(f"--alpha {alpha}: expected a number between 0 and 1", remedy="for example --alpha .05")
-    if interval not in ("jackknife", "percentile"):
-        raise OptionError(f"--interval {interval}: there is no such interval", remedy="choose jackknife or percentile")
-    changes: dict[str, Any] = {"reading": arguments.parse_pairs(reading, "--reading")} if reading else {}
-    model_names = [word.strip() for word in names.split(",")] if names else None
-    scored = [read_runs(split_seeds(one), changes) for one in runs]
     with _progress(quiet) as show_progress:
         compared = compare_runs(
-            scored,
-            names=model_names,
+            *map(split_seeds, runs),
+            out=out,
+            names=[word.strip() for word in names.split(",")] if names else None,
+            alpha=alpha,
             swaps=swaps,
             resamples=resamples,
-            alpha=alpha,
-            seed=seed,
             interval=interval,  # type: ignore[arg-type]
-            show_progress=show_progress,
+            seed=seed,
+            reading=arguments.parse_pairs(reading, "--reading"),
+            examples=examples,
+            progress=show_progress,
         )
-    page = out if out.suffix in (".html", ".htm") else out / PAGE
-    document = write_comparison(compared, scored, page, examples=examples)
     if as_json:
-        print_json(document)
+        print_json(compared.document)
         return
 
-    print_comparison(compared, Console())
-    typer.echo(f"\npage: {page}")
+    print_comparison(compared.comparison, Console())
+    typer.echo(f"\npage: {compared.page}")
 
 
 def split_seeds(runs: Path) -> list[Path]:

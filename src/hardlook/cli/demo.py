@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hardlook.cli.calibrate import write_calibration
+from hardlook.api.calibrating import write_calibration
 from hardlook.cli.printing import print_output
 from hardlook.errors import ChangedRun
 from hardlook.harness.calibration import build_calibration_section, calibrate

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated
 
 import typer
 
 from hardlook.cli.printing import print_output
 from hardlook.cli.report import read_scored_run
-from hardlook.errors import DataError, OptionError
+from hardlook.errors import OptionError
 from hardlook.harness.runs.folder import write_atomically
-from hardlook.harness.runs.scoring import ScoredRun
 from hardlook.harness.sections import Chart, Table
-from hardlook.report import scorecard_tables
-from hardlook.report.block_names import name_blocks
-from hardlook.report.charts import describe, tabulate
-from hardlook.report.charts.standalone import compile_figure, standalone_svg
 from hardlook.report.compare.method_table import find_comparison, format_method_table, read_method_table
+from hardlook.report.figures import FigureFormat, find_named, list_figures, list_tables, render_figure
 from hardlook.report.formatting import is_number
 from hardlook.report.text_tables import format_table
-
-Part = TypeVar("Part")
-
-
-FigureFormat = StrEnum("FigureFormat", ["svg", "pdf", "png", "csv"])
 
 
 def figure(
@@ -61,7 +51,9 @@ def figure(
         return
     chosen = _choose_figure_format(form, out)
     path = out or Path(f"{name}.{chosen}")
-    write_atomically(path, _content(find_named(figures, name, "figure", run), chosen, width, dark, ppi))
+    write_atomically(
+        path, render_figure(find_named(figures, name, "figure", run), chosen, width=width, dark=dark, ppi=ppi)
+    )
     print_output(json.dumps({"figure": name, "format": chosen, "file": str(path)}) if as_json else str(path))
 
 
@@ -77,18 +69,6 @@ def _choose_figure_format(form: FigureFormat | None, out: Path | None) -> Figure
     if ending not in list(FigureFormat):
         raise OptionError(f"--out {out}: its suffix is no format", remedy="give --format svg, pdf, png or csv")
     return FigureFormat(ending)
-
-
-def _content(chart: Chart, form: FigureFormat, width: float, dark: bool, ppi: float) -> bytes | str:
-    if form is FigureFormat.csv:
-        return format_table(tabulate(chart), "csv")
-    svg = standalone_svg(chart, width=width, dark=dark, filled=form is FigureFormat.png)
-    if not svg:
-        raise DataError(f"the figure {chart.title!r} has no value to draw", remedy="--format csv writes what there is")
-    if form is FigureFormat.svg:
-        return svg
-    kind: Literal["pdf", "png"] = "pdf" if form is FigureFormat.pdf else "png"
-    return compile_figure(svg, kind, title=chart.title, words=describe(chart), ppi=ppi)
 
 
 class TableFormat(StrEnum):
@@ -194,42 +174,3 @@ def _print_titles(kind: str, parts: Mapping[str, Chart] | Mapping[str, Table], a
     longest = max(map(len, titles), default=0)
     lines = [f"{name:{longest}}  {title}" for name, title in titles.items()]
     print_output(json.dumps({kind: titles}) if as_json else "\n".join(lines))
-
-
-def list_figures(scored: ScoredRun) -> dict[str, Chart]:
-    """Every chart of the run's report, by name."""
-    sections = scored.benchmark.report(scored.records, scored.scorecard)
-    return {name: block for name, block in name_blocks(sections).items() if not isinstance(block, Table)}
-
-
-def list_tables(scored: ScoredRun) -> dict[str, Table]:
-    """The tables that every run has, those of its report, and the numbers behind its charts."""
-    card, scorecard = scored.benchmark.card, scored.scorecard
-    titles = {score.name: score.title for score in card.scores}
-    tables = {
-        "scores": scorecard_tables.build_scores_table(scorecard, [score.name for score in card.scores], titles),
-        "all-scores": scorecard_tables.build_all_scores_table(scorecard),
-        "left-out": scorecard_tables.build_left_out_table(scorecard),
-        "noted": scorecard_tables.build_noted_table(scorecard),
-        "readings": scorecard_tables.build_readings_table(scorecard),
-    }
-    blocks = name_blocks(scored.benchmark.report(scored.records, scorecard))
-    return tables | {name: block if isinstance(block, Table) else tabulate(block) for name, block in blocks.items()}
-
-
-def find_named(parts: Mapping[str, Part], name: str, kind: str, run: Path) -> Part:
-    """The part of that name; an error with the nearest names where there is none.
-
-    >>> from pathlib import Path
-    >>> find_named({"iou-of-each-class": 1}, "iou-by-class", "figure", Path("runs/a"))
-    Traceback (most recent call last):
-    ...
-    hardlook.errors.OptionError: this run has no figure 'iou-by-class'
-      file: runs/a
-      remedy: did you mean iou-of-each-class? `hardlook figure runs/a` lists them
-    """
-    if name in parts:
-        return parts[name]
-    near = get_close_matches(name, parts, n=3, cutoff=0.5) or [known for known in parts if name in known][:3]
-    meant = f"did you mean {' or '.join(near)}? " if near else ""
-    raise OptionError(f"this run has no {kind} {name!r}", file=run, remedy=f"{meant}`hardlook {kind} {run}` lists them")

@@ -16,16 +16,14 @@ from urllib.parse import quote
 
 import typer
 
+from hardlook.api.running import join as join_folders
+from hardlook.api.runs import describe_problems
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_output, print_scores, run_warnings_as_notes
 from hardlook.errors import OptionError
-from hardlook.harness.joined_runs.joining import join_runs
 from hardlook.harness.runs.folder import RunFolder, is_read_only_error, write_atomically
 from hardlook.harness.runs.record_store import write_failures
 from hardlook.harness.runs.scoring import ScoredRun, score_run
-from hardlook.harness.runs.sessions import describe_mixed_code, list_sessions
-from hardlook.harness.scorecard import UnitCounts
-from hardlook.report.formatting import format_count
 from hardlook.report.index import IndexEntry, draw_preview, render_index
 from hardlook.report.run_report import write_report
 
@@ -188,31 +186,9 @@ def score(
 def read_scored_run(run: Path, changes: dict[str, Any] | None = None) -> ScoredRun:
     """Score the run of that folder, with warnings on standard error: units without a record, records of mixed code."""
     scored = score_run(RunFolder(run), changes)
-    sessions = list_sessions(scored.folder, scored.manifest)
-    if text := describe_mixed_code(sessions, scored.manifest["answers"]["fingerprint"]):
-        typer.echo(f"{scored.folder.path}: {text}", err=True)
-    if text := describe_unanswered(scored.scorecard.units):
-        typer.echo(f"{scored.folder.path}: {text}", err=True)
+    for text in describe_problems(run, scored.manifest, scored.scorecard.units):
+        typer.echo(f"{run}: {text}", err=True)
     return scored
-
-
-def describe_unanswered(counts: UnitCounts) -> str:
-    """How many units failed or are not evaluated yet, and what to do; empty where every unit is scored.
-
-    >>> from hardlook.harness.scorecard import UnitCounts
-    >>> describe_unanswered(UnitCounts(planned=24, scored=15, failed=1))
-    '15 of 24 units are scored: 1 failed, 8 not answered yet; the same `hardlook run` again resumes'
-    >>> describe_unanswered(UnitCounts(24, 24, 0))
-    ''
-    """
-    waiting = counts.planned - counts.scored - counts.failed
-    parts = [
-        f"{count} {what}" for count, what in ((counts.failed, "failed"), (waiting, "not answered yet")) if count > 0
-    ]
-    if not parts:
-        return ""
-    scored = f"{counts.scored} of {format_count(counts.planned, 'unit')} are scored"
-    return f"{scored}: {', '.join(parts)}; the same `hardlook run` again resumes"
 
 
 def join(
@@ -232,8 +208,7 @@ def join(
       hardlook join runs/fold0 runs/fold1 runs/fold2 runs/fold3 --out runs/net
     """
     with run_warnings_as_notes():
-        scored = join_runs(runs, out, new=new)
-    write_report(scored)
+        scored = join_folders(list(runs), out, new=new).scored
     print_scores(scored.scorecard, scored.benchmark, as_json=as_json, full=full)
     if not as_json:
         typer.echo(f"\nreport: {scored.folder.report_path}")

@@ -17,7 +17,6 @@ from hardlook.cli.arguments import (
     collect_options,
     parse_batch_size,
     parse_pairs,
-    parse_paths,
     parse_shard,
     shared_flags,
 )
@@ -26,7 +25,7 @@ from hardlook.cli.printing import print_json, print_output, print_scores, run_wa
 
 if TYPE_CHECKING:
     from hardlook.harness.benchmark import Benchmark, BenchmarkCard
-    from hardlook.harness.runs.launch import RunProgress, RunSettings
+    from hardlook.harness.runs.launch import RunProgress
 
 FINISHED_WITH_FAILURES = 3
 
@@ -129,7 +128,6 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
     given = parse_pairs(values["model_arg"], "--model-arg")
     given.update({key: str(values[key]) for key in ("weights", "device") if values[key] is not None})
     arguments = split_model_arguments(models or [benchmark.card.default_model], given)
-    values = _pass_device_to_encoder(benchmark, values, arguments)
     if values["unit"]:
         failed = evaluate_named_units(name, benchmark, values, arguments)
     elif len(models) > 1:
@@ -139,28 +137,6 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
         failed = _run_model(name, benchmark, values, next(iter(arguments.values())))
     if failed:
         raise typer.Exit(FINISHED_WITH_FAILURES)
-
-
-def _pass_device_to_encoder(
-    benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]]
-) -> dict[str, Any]:
-    """The values with `--device` for the encoder of learners on features; a learner that takes no device gets none."""
-    from hardlook.models.registry import find, takes_argument
-
-    role, device = benchmark.card.role, values["device"]
-    if device is None or "encoder_args" not in benchmark.options.model_fields:
-        return values
-    kind: Any = benchmark.options
-    options = kind(data=parse_paths(values["data"], "--data", alone="root"), encoder=values["encoder"])
-    encoder: str = options.encoder_name()
-    with_encoder = [name for name in arguments if getattr(find(name, role).factory(), "accepts", "") != "images"]
-    for name in with_encoder:
-        if not takes_argument(name, role, "device") and takes_argument(encoder, "encoder", "device"):
-            arguments[name].pop("device", None)
-    given = values["encoder_args"] or ""
-    if not with_encoder or "device=" in given or not takes_argument(encoder, "encoder", "device"):
-        return values
-    return {**values, "encoder_args": f"{given},device={device}".strip(",")}
 
 
 def _run_models(name: str, benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]]) -> bool:
@@ -190,47 +166,49 @@ def _run_model(
     name: str, benchmark: Benchmark, values: dict[str, Any], model_args: dict[str, str], *, alone: bool = True
 ) -> bool:
     """Run one model and return whether units failed; with `--json` only a run that is `alone` prints its scores."""
-    from hardlook.harness.joined_runs.fold_models import launch_folds
+    from hardlook.api.running import run as run_benchmark
     from hardlook.harness.runs.signals import get_exit_code
-    from hardlook.report.run_report import write_report
 
     out: Path = values["out"]
+    shared = ("engine", "workers", "address", "gpus", "prefetch", "threads", "unit_timeout", "on_error", "max_failures")
     try:
         with run_warnings_as_notes():
-            done = launch_folds(
+            done = run_benchmark(
                 name,
                 out=out,
                 model=values["model"],
-                model_args=model_args,
-                given=collect_options(benchmark, values),
-                settings=_run_settings(values, model_args),
+                model_args={key: value for key, value in model_args.items() if key != "device"},
+                device=model_args.get("device"),
+                shard=parse_shard(values["shard"]),
                 batch_size=parse_batch_size(values["batch_size"]),
-                threads=values["threads"],
-                full_fingerprint=values["full_fingerprint"],
-                show_progress=progress_with_note(benchmark.card, values),
+                progress=progress_with_note(benchmark.card, values),
+                **{key: values[key] for key in (*shared, "new", "full_fingerprint")},
+                **collect_options(benchmark, values),
             )
     except KeyboardInterrupt as error:
         how = f" by {error}" if str(error) else ""
         sys.stderr.write(f"\nstopped{how}; all records so far are kept in {out}. Resume with the same command:\n  ")
         sys.stderr.write(shlex.join(["hardlook", *sys.argv[1:]]) + "\n")
         raise typer.Exit(get_exit_code(error)) from None
-    for line in describe_split_batches(done.progress):
+    progress = done.progress
+    assert progress is not None
+    for line in describe_split_batches(progress):
         typer.echo(line, err=True)
-    if done.scored is None:
-        typer.echo(f"this shard is done; {done.progress.open} units are left to other shards ({out})", err=True)
-        if done.progress.failed:
-            typer.echo(f"{done.progress.failed} units of this shard failed", err=True)
+    if progress.open:
+        typer.echo(f"this shard is done; {progress.open} units are left to other shards ({out})", err=True)
+        if progress.failed:
+            typer.echo(f"{progress.failed} units of this shard failed", err=True)
         if alone and values["as_json"]:
-            print_json(asdict(done.progress))
-        return done.progress.failed > 0
-    write_report(done.scored)
+            print_json(asdict(progress))
+        return progress.failed > 0
+    scored = done.scored
     if alone or not values["as_json"]:
-        print_scores(done.scored.scorecard, benchmark, as_json=values["as_json"], full=values["full"])
+        print_scores(scored.scorecard, benchmark, as_json=values["as_json"], full=values["full"])
     if not values["as_json"]:
-        typer.echo(f"\nreport: {done.scored.folder.report_path}")
-    if done.scored.scorecard.units.failed:
-        typer.echo(f"{done.scored.scorecard.units.failed} units failed: {done.scored.folder.failures_path}", err=True)
-    return done.scored.scorecard.units.failed > 0
+        typer.echo(f"\nreport: {scored.folder.report_path}")
+    if scored.scorecard.units.failed:
+        typer.echo(f"{scored.scorecard.units.failed} units failed: {scored.folder.failures_path}", err=True)
+    return scored.scorecard.units.failed > 0
 
 
 def describe_split_batches(progress: RunProgress) -> list[str]:
@@ -246,39 +224,14 @@ def describe_split_batches(progress: RunProgress) -> list[str]:
     return lines
 
 
-def _run_settings(values: dict[str, Any], model_args: dict[str, str]) -> RunSettings:
-    from hardlook.errors import OptionError
-    from hardlook.harness.runs.engines import ENGINES, EngineOptions
-    from hardlook.harness.runs.launch import RunSettings
-
-    if values["engine"] not in ENGINES:
-        raise OptionError(
-            f"--engine {values['engine']}: there is no such engine", remedy=f"one of {', '.join(ENGINES)}"
-        )
-    if values["on_error"] not in ("record", "stop"):
-        raise OptionError(f"--on-error {values['on_error']}: expected record or stop")
-    on_gpu = str(model_args.get("device", "")).startswith("cuda")
-    prefetch = values["prefetch"] if values["prefetch"] is not None else (2 if on_gpu else 0)
-    engine = EngineOptions(
-        values["engine"],
-        values["workers"],
-        prefetch,
-        values["address"],
-        values["gpus"],
-        values["unit_timeout"] or 0.0,
-    )
-    shard = parse_shard(values["shard"])
-    return RunSettings(engine, values["on_error"], values["max_failures"], shard, values["new"])
-
-
-def progress_with_note(card: BenchmarkCard, values: dict[str, Any]) -> Callable[[int, int], Any] | None:
-    """The progress of a run, none with `--quiet`; without `--model`, a note first that names the default model.
+def progress_with_note(card: BenchmarkCard, values: dict[str, Any]) -> Callable[[int, int], Any] | bool:
+    """The progress of a run, False with `--quiet`; without `--model`, a note first that names the default model.
 
     The note comes with the progress and not before it, so that an error in the options stays one message.
     """
     from hardlook.harness.runs.progress import NoProgress, make_progress
 
-    shown = None if values["quiet"] else make_progress
+    shown = False if values["quiet"] else make_progress
     if values["model"] or values["pred"] is not None or not card.default_model:
         return shown
     note = f"no --model given: {card.default_model} is used; `hardlook models --role {card.role}` lists others"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Printed
 
+from hardlook.api.running import pass_device_to_encoder
 from hardlook.cli.arguments import collect_options
 from hardlook.cli.printing import print_json
-from hardlook.errors import HardlookError, OptionError
+from hardlook.errors import HardlookError
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.joined_runs.fold_models import fill_fold, has_fold, list_model_folds
 from hardlook.harness.options import BenchmarkOptions, parse_options
@@ -25,7 +25,7 @@ from hardlook.harness.runs.batches import make_batches
 from hardlook.harness.runs.evaluation import Job, build_worker, evaluate_batch
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.launch import choose_model
-from hardlook.harness.runs.plan import list_units
+from hardlook.harness.runs.plan import find_units, list_units
 from hardlook.harness.runs.progress import make_progress
 from hardlook.harness.runs.scoring import check_readings
 from hardlook.harness.sections import Example, Gallery, Picture, Section, Table
@@ -35,9 +35,6 @@ from hardlook.report.page import render_study
 
 SCHEMA = "hardlook.units/1"
 STORED = "stored predictions"
-
-# Among more ids than this, the nearest are searched among those with the same prefix.
-MAX_COMPARED = 20_000
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,10 @@ class UnitResult:
 
 def evaluate_named_units(name: str, benchmark: Benchmark, values: dict[str, Any], arguments: Mapping[str, Any]) -> bool:
     """Evaluate the units of `--unit` with every model, print and show them; return whether one failed."""
-    options = parse_options(benchmark.options, collect_options(benchmark, values), benchmark.card.name)
+    chosen, arguments = collect_options(benchmark, values), dict(arguments)
+    for model, given in arguments.items():
+        chosen, arguments[model] = pass_device_to_encoder(benchmark, chosen, model, given, values["device"])
+    options = parse_options(benchmark.options, chosen, benchmark.card.name)
     check_readings(benchmark, options)
     choose_model(benchmark.card, options, values["model"])
     models = {"": {}} if options.pred is not None else dict(arguments)
@@ -91,33 +91,6 @@ def _list_by_fold(
         for fold, units in listed.items()
         if chosen & units.keys()
     ]
-
-
-def find_units(units: Iterable[Unit], ids: Sequence[str]) -> list[Unit]:
-    """The units with these ids, in their order; an error names the nearest where there is no such unit."""
-    known = {unit.id: unit for unit in units}
-    for wanted in ids:
-        if wanted not in known:
-            near = find_nearest_ids(wanted, list(known))
-            raise OptionError(
-                f"--unit {wanted}: this is none of the {len(known)} units", remedy=f"the nearest are: {', '.join(near)}"
-            )
-    return [known[wanted] for wanted in dict.fromkeys(ids)]
-
-
-def find_nearest_ids(wanted: str, ids: Sequence[str], most: int = 5) -> list[str]:
-    """The known ids most similar to an unknown one.
-
-    >>> find_nearest_ids("scene-01", ["street-12", "scene-0001"])[0]
-    'scene-0001'
-    """
-    some, start = list(ids), len(wanted)
-    while len(some) > MAX_COMPARED and start > 0:
-        if alike := [one for one in ids if one.startswith(wanted[:start])]:
-            some = alike
-            break
-        start -= 1
-    return difflib.get_close_matches(wanted, some[:MAX_COMPARED], n=most, cutoff=0) or some[:most]
 
 
 def _evaluate_model(

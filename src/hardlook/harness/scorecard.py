@@ -51,6 +51,16 @@ class Score:
     wider: Interval | None = None
     rough: bool = False
 
+    @property
+    def low(self) -> float:
+        """The lower end of the interval; NaN where there is none."""
+        return self.interval.low if self.interval else math.nan
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval; NaN where there is none."""
+        return self.interval.high if self.interval else math.nan
+
 
 # Fields that 0.1.0 did not write; where they say nothing they are not written now.
 _OPTIONAL: dict[str, Any] = {

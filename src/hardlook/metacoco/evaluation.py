@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from hardlook.metacoco.units import TaskSettings, TaskUnit, find_eligible, load_
 from hardlook.models.answer_checks import check_answers
 from hardlook.models.arguments import parse_arguments
 from hardlook.models.feature_tables import FeatureTable, build_feature_table
+from hardlook.models.few_shot.table_episodes import TableEpisodes
 from hardlook.models.roles import Episode, Image
 
 Progress = Callable[[int, int], Any]
@@ -74,7 +76,9 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> Sequence[Record]:
         check_tasks(tasks, table)
         orders = shuffle_queries(tasks, source.seed)
         episodes, ids = build_episodes(payloads, tasks, orders, model), [unit.id for unit in group]
-        answers = check_answers("few-shot-learner", model, model.classify(episodes), episodes, ids)
+        # Row numbers in place of features: the check asks only how many queries there are.
+        outline = replace(episodes, table=np.arange(len(table))) if isinstance(episodes, TableEpisodes) else episodes
+        answers = check_answers("few-shot-learner", model, model.classify(episodes), outline, ids)
         records += [
             make_record(unit, place, tasks, orders[place], table, answer)
             for place, (unit, answer) in enumerate(zip(group, answers, strict=True))
@@ -93,7 +97,7 @@ def shuffle_queries(tasks: Tasks, seed: int) -> Numbers:
     )
 
 
-def build_episodes(units: Sequence[TaskUnit], tasks: Tasks, order: Numbers, model: Any) -> list[Episode]:
+def build_episodes(units: Sequence[TaskUnit], tasks: Tasks, order: Numbers, model: Any) -> Sequence[Episode]:
     """One episode per task: supports class by class, queries in the `order` of `shuffle_queries`."""
     accepts = getattr(model, "accepts", None)
     if accepts not in ACCEPTED:
@@ -104,20 +108,18 @@ def build_episodes(units: Sequence[TaskUnit], tasks: Tasks, order: Numbers, mode
     labels = np.repeat(np.arange(tasks.ways), tasks.shots)
     supports, queries = (rows.reshape(len(rows), -1) for rows in (tasks.support, tasks.query))
     queries = np.take_along_axis(queries, order, axis=1)
-    if accepts == "images":
-        images = load_images(settings.source)
-
-        def take(rows: Numbers) -> Any:
-            return [images.read(int(row)) for row in rows]
-    else:
+    keys = tuple(_make_key(unit) for unit in units)
+    if accepts != "images":
         table = load_features(settings, accepts)
+        return TableEpisodes(table, supports, labels, queries, tasks.ways, keys)
+    images = load_images(settings.source)
 
-        def take(rows: Numbers) -> Any:
-            return np.asarray(table[rows])
+    def read(rows: Numbers) -> list[Image]:
+        return [images.read(row) for row in rows.tolist()]
 
     return [
-        Episode(take(supports[place]), labels, take(queries[place]), tasks.ways, key=_make_key(unit))
-        for place, unit in enumerate(units)
+        Episode(read(support), labels, read(query), tasks.ways, key)
+        for support, query, key in zip(supports, queries, keys, strict=True)
     ]
 
 

@@ -10,7 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class Tensor(Protocol):
-    """The methods of a torch tensor that this package uses."""
+    """The methods of a torch tensor that this package uses on its way to numpy."""
+
+    @property
+    def device(self) -> Any:
+        """Where the values are; `type` is "cpu" for the memory of the host."""
 
     def detach(self) -> Tensor:
         """The same values without a history of gradients."""
@@ -43,6 +47,26 @@ def as_numpy(values: Values) -> NDArray[Any]:
         return tensor.numpy()
     except TypeError:
         return tensor.float().numpy()
+
+
+def is_on_device(*arrays: Any) -> bool:
+    """Whether all of these are tensors outside the memory of the host, on one device.
+
+    >>> is_on_device([1, 2], np.zeros(2))
+    False
+    """
+    devices = {str(array.device) if hasattr(array, "detach") else "cpu" for array in arrays}
+    return len(devices) == 1 and not devices.pop().startswith("cpu")
+
+
+def integer_tensor(values: Any, name: str) -> Any:
+    """The values of a tensor as 64-bit integers on its device; bools count as 0 and 1, other types are an error.
+
+    `name` is what the error calls them.
+    """
+    if values.numel() and (values.is_floating_point() or values.is_complex()):
+        raise ValueError(f"{name}: expected integers, got {values.dtype}")
+    return values.detach().long()
 
 
 def integer_array(values: Values, name: str) -> NDArray[np.integer]:

@@ -8,13 +8,22 @@ array([[1, 1, 0],
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.arrays import Values, checked_similarity, integer_array, pixel_counts
+from hardlook.metrics.arrays import (
+    Values,
+    as_numpy,
+    checked_similarity,
+    integer_array,
+    integer_tensor,
+    is_on_device,
+    pixel_counts,
+)
 from hardlook.metrics.kernels import load_kernels
 
 Ignored = int | Literal["auto"] | None
@@ -85,7 +94,13 @@ class PairCounts:
             self._sparse = _SparseCounts()
 
     def add(self, truth: Values, prediction: Values) -> None:
-        """Add the pixels of one image or batch; what is an error leaves the counts as they were."""
+        """Add the pixels of one image or batch; what is an error leaves the counts as they were.
+
+        Tensors on a GPU are counted there, and only the counts are copied.
+        """
+        if is_on_device(truth, prediction):
+            self.add_cells(*count_pairs_on_device(truth, prediction, self.classes, self.ignore))
+            return
         maps = _check_maps(truth, prediction)
         limits = self.classes, self.ignore
         if self._table is None:
@@ -102,7 +117,7 @@ class PairCounts:
         if wrong:
             kept = maps[0] if self.ignore is None else maps[0][maps[0] != self.ignore]
             label = int(kept[(kept < 0) | (kept >= self.classes)].flat[0])
-            raise ValueError(f"truth holds label {label}, outside 0..{self.classes - 1} and not ignored")
+            raise _wrong_label(label, self.classes)
 
     def add_cells(self, cells: NDArray[np.int64], pixels: NDArray[np.int64]) -> None:
         """Add `pixels` (n,) to `cells` (n,), true * (classes + 1) + predicted."""
@@ -142,9 +157,47 @@ class PairCounts:
 
 def _check_maps(truth: Values, prediction: Values) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
     true_labels, predicted = integer_array(truth, "truth"), integer_array(prediction, "prediction")
-    if true_labels.shape != predicted.shape:
-        raise ValueError(f"truth has shape {true_labels.shape}, prediction {predicted.shape}")
+    _check_shapes(true_labels.shape, predicted.shape)
     return true_labels, predicted
+
+
+def _check_shapes(truth: Iterable[int], prediction: Iterable[int]) -> None:
+    if tuple(truth) != tuple(prediction):
+        raise ValueError(f"truth has shape {tuple(truth)}, prediction {tuple(prediction)}")
+
+
+def _wrong_label(label: int, classes: int) -> ValueError:
+    return ValueError(f"truth holds label {label}, outside 0..{classes - 1} and not ignored")
+
+
+def count_pairs_on_device(
+    truth: Any, prediction: Any, classes: int, ignore: int | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Cells (n,), true * (classes + 1) + predicted, that have pixels, and their pixels (n,), counted on the device.
+
+    `truth` and `prediction` are tensors on one device. Errors are those of `PairCounts.add`.
+    """
+    rows, columns = integer_tensor(truth, "truth"), integer_tensor(prediction, "prediction")
+    _check_shapes(rows.shape, columns.shape)
+    ignored, outside = classes, classes + 1
+    codes = rows.masked_fill((rows < 0) | (rows >= classes), outside)
+    if ignore is not None:
+        codes = codes.masked_fill(rows == ignore, ignored)
+    columns = columns.masked_fill((columns < 0) | (columns >= classes), classes)
+    codes = (codes * (classes + 1) + columns).flatten()
+    size = (classes + 2) * (classes + 1)
+    if size <= codes.numel():
+        table = as_numpy(codes.bincount(minlength=size))
+        cells = np.flatnonzero(table)
+        pixels = table[cells]
+    else:  # fewer numbers to copy than the table has
+        cells, pixels = (as_numpy(values) for values in codes.unique(return_counts=True))
+    if cells.size and cells[-1] >= outside * (classes + 1):
+        wrong = (rows < 0) | (rows >= classes)
+        wrong = wrong if ignore is None else wrong & (rows != ignore)
+        raise _wrong_label(int(rows[wrong][0]), classes)
+    kept = cells < ignored * (classes + 1)
+    return cells[kept], pixels[kept]
 
 
 class _SparseCounts:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.arrays import Values, as_numpy, integer_array
+from hardlook.metrics.arrays import Values, as_numpy, integer_array, is_on_device
 
 IouType = Literal["segm", "bbox"]
 
@@ -118,7 +118,7 @@ def compute_areas(shapes: Objects | Detections, iou_type: IouType) -> NDArray[np
     if shapes.area is not None:
         return shapes.area
     if iou_type == "segm" and shapes.masks is not None:
-        return np.asarray(shapes.masks.sum((1, 2)), np.float64)
+        return count_mask_pixels(shapes.masks)
     if iou_type == "bbox" and shapes.boxes is not None:
         return np.asarray(shapes.boxes[:, 2] * shapes.boxes[:, 3])
     if len(shapes.classes) == 0:
@@ -139,8 +139,10 @@ def box_overlap(
     return _share(common, width * height, truth_width * truth_height, crowd)
 
 
-def mask_overlap(found: NDArray[np.bool_], truth: NDArray[np.bool_], crowd: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """(D, G) intersection over union of masks (D, H, W) and (G, H, W).
+def mask_overlap(found: Any, truth: Any, crowd: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(D, G) intersection over union of bool masks (D, H, W) and (G, H, W), arrays, or tensors on one device.
+
+    Masks on a GPU are compared there, and only counts of pixels are copied.
 
     >>> left, all_ = np.array([[[True, False]]]), np.array([[[True, True]]])
     >>> mask_overlap(left, all_, np.array([False]))
@@ -149,13 +151,26 @@ def mask_overlap(found: NDArray[np.bool_], truth: NDArray[np.bool_], crowd: NDAr
     if len(found) == 0 or len(truth) == 0:
         return np.zeros((len(found), len(truth)))
     if found.shape[1:] != truth.shape[1:]:
-        raise ValueError(f"masks: detections are {found.shape[1:]}, objects {truth.shape[1:]}; one image has one size")
+        sizes = tuple(found.shape[1:]), tuple(truth.shape[1:])
+        raise ValueError(f"masks: detections are {sizes[0]}, objects {sizes[1]}; one image has one size")
+    if is_on_device(found, truth):
+        # Sums of bools are exact in any mode of precision, which products on a GPU are not.
+        shared = np.stack([count_mask_pixels(found & mask) for mask in truth], axis=1)
+        return _share(shared, count_mask_pixels(found)[:, None], count_mask_pixels(truth), crowd)
     flat_found, flat_truth = found.reshape(len(found), -1), truth.reshape(len(truth), -1)
     # Whole numbers stay exact in float32 below 2**24 pixels, and its products take half the time.
     exact = np.float32 if flat_found.shape[1] < 2**24 else np.float64
     common = np.asarray(np.matmul(flat_found.astype(exact), flat_truth.astype(exact).T), np.float64)
-    found_area, truth_area = (np.asarray(masks.sum(1), np.float64) for masks in (flat_found, flat_truth))
-    return _share(common, found_area[:, None], truth_area, crowd)
+    return _share(common, count_mask_pixels(found)[:, None], count_mask_pixels(truth), crowd)
+
+
+def count_mask_pixels(masks: Any) -> NDArray[np.float64]:
+    """(n,) pixels of bool masks (n, H, W), an array or a tensor, which is counted on its device.
+
+    >>> count_mask_pixels(np.ones((1, 2, 3), bool))
+    array([6.])
+    """
+    return np.asarray(as_numpy(masks.reshape(len(masks), masks.shape[1] * masks.shape[2]).sum(1)), np.float64)
 
 
 def compute_overlaps(found: Detections, truth: Objects, iou_type: IouType) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.metrics.arrays import Values, divide, pixel_counts
-from hardlook.metrics.confusion import Ignored, PairCounts
+from hardlook.metrics.confusion import Ignored, PairCounts, choose_ignored
 
 MeanOver = Literal["detectron2", "gt-only"]
 Counts = NDArray[np.int64] | NDArray[np.float64]
@@ -91,7 +91,8 @@ def frequency_weighted_iou(counts: Counts) -> NDArray[np.float64]:
 class MeanIoU:
     """Accumulates counts over images: update, merge, compute, reset.
 
-    `ignore` is the true label of pixels that do not count: by default 255, unless that is a class.
+    `ignore` is the true label of pixels that do not count: by default 255, unless that is a class. `pairs` are the
+    counts so far.
 
     >>> metric = MeanIoU(classes=2)
     >>> metric.update(np.array([0, 1]), np.array([0, 0]))
@@ -100,30 +101,32 @@ class MeanIoU:
     """
 
     def __init__(self, classes: int, *, ignore: Ignored = "auto", mean_over: MeanOver = "detectron2") -> None:
-        self.mean_over = mean_over
-        self._pairs = PairCounts(classes, ignore)
-        self.classes, self.ignore = classes, self._pairs.ignore
+        self.classes, self.ignore, self.mean_over = classes, choose_ignored(ignore, classes), mean_over
+        self.reset()
 
     def reset(self) -> None:
         """Delete all counts."""
-        self._pairs.reset()
+        self.pairs = PairCounts(self.classes, self.ignore)
 
     @property
     def confusion(self) -> NDArray[np.int64]:
         """(K, K + 1) counts so far; the last column is "no such label"."""
-        return self._pairs.table()
+        return self.pairs.table()
 
     def update(self, truth: Values, prediction: Values) -> None:
         """Add the pixels of one image or batch."""
-        self._pairs.add(truth, prediction)
+        self.pairs.add(truth, prediction)
 
     def merge(self, other: MeanIoU) -> None:
         """Add another's counts; merging parts equals one pass, exactly."""
-        self._pairs.merge(other._pairs)
+        if (other.classes, other.ignore) != (self.classes, self.ignore):
+            ours, theirs = (f"{one.classes} classes and ignore {one.ignore}" for one in (self, other))
+            raise ValueError(f"other: expected {ours}, got {theirs}")
+        self.pairs.merge(other.pairs)
 
     def compute(self) -> float:
         """The mean IoU so far."""
-        return float(mean_iou(class_counts_of_pairs(self._pairs), self.mean_over))
+        return float(mean_iou(class_counts_of_pairs(self.pairs), self.mean_over))
 
 
 def _parts(counts: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

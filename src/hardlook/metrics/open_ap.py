@@ -137,10 +137,14 @@ class OpenAP:
         ours = self.iou_type, self.max_detections, self.released
         if ours != (other.iou_type, other.max_detections, other.released):
             raise ValueError(f"merge: expected the same iou_type, max_detections and released, {ours}")
-        twice = self._images.keys() & other._images.keys()
+        self.add_images(other._images)
+
+    def add_images(self, images: Mapping[ImageKey, ImageArrays]) -> None:
+        """Add images that `keep_image` made, by their keys."""
+        twice = self._images.keys() & images.keys()
         if twice:
             raise ValueError(f"merge: both hold image {min(map(str, twice))!r}; give update the image's own key")
-        self._images |= other._images
+        self._images |= images
 
     def table(self, class_set: str = "") -> MatchTable:
         """All matches, or those among the classes of one set, in one table to score, resample or count pairs of."""

@@ -44,7 +44,7 @@ from hardlook.metrics.arrays import (
     pixel_counts,
     unique_labels,
 )
-from hardlook.metrics.confusion import Ignored, PairCounts
+from hardlook.metrics.confusion import Ignored, PairCounts, choose_ignored
 
 Labels = NDArray[np.int64]
 PairSimilarity = Callable[[Labels, Labels], Values]
@@ -110,9 +110,8 @@ class OpenMeanIoU:
         asymmetric: bool = False,
     ) -> None:
         self.labels, self.mean_over, self.seen = unique_labels(tuple(labels)), mean_over, seen
-        self.pairs = PairCounts(len(self.labels), ignore_index)
-        self.ignore_index = self.pairs.ignore
-        self.asymmetric = asymmetric
+        self.ignore_index, self.asymmetric = choose_ignored(ignore_index, len(self.labels)), asymmetric
+        self.reset()
         if callable(similarity):
             self.similarity: NDArray[np.floating] | PairSimilarity = similarity
         elif self.pairs.is_table:
@@ -123,7 +122,7 @@ class OpenMeanIoU:
 
     def reset(self) -> None:
         """Delete all counts."""
-        self.pairs.reset()
+        self.pairs = PairCounts(len(self.labels), self.ignore_index)
 
     @property
     def confusion(self) -> NDArray[np.int64]:

@@ -114,6 +114,10 @@ class OpenPQ:
             raise ValueError("other: expected the same things and the same rule for crowds")
         self._parts += other._parts
 
+    def add_matches(self, matches: SegmentMatches) -> None:
+        """Add images whose segments `match_segments` has matched."""
+        self._parts.append(matches)
+
     @property
     def matches(self) -> SegmentMatches:
         """All matches so far, images in the order of the updates."""

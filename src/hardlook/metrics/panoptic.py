@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.arrays import Values, as_numpy, integer_array
+from hardlook.metrics.arrays import Values, as_numpy, integer_array, integer_tensor, is_on_device
 from hardlook.metrics.kernels import load_kernels
 
 Ids = NDArray[np.int64]
@@ -164,28 +164,32 @@ def segment_overlaps(truth: Values, prediction: Values, truth_ids: Ids, predicte
     """(T + 1, P + 1) shared pixels; row and column 0 are void, the others follow `truth_ids` and `predicted_ids`.
 
     The maps are (H, W) segment ids of any integer type, 0 = void. Every other id in a map must be listed, and every
-    listed id must be in its map: an error names those that are not.
+    listed id must be in its map: an error names those that are not. Maps on a GPU are counted there.
 
     >>> segment_overlaps([[0, 7, 7]], [[5, 5, 0]], np.array([7]), np.array([5]))
     array([[0, 1],
            [1, 1]])
     """
-    true_map, predicted_map = integer_array(truth, "true map"), integer_array(prediction, "predicted map")
+    as_integers = integer_tensor if is_on_device(truth, prediction) else integer_array
+    true_map, predicted_map = as_integers(truth, "true map"), as_integers(prediction, "predicted map")
     if true_map.shape != predicted_map.shape:
-        raise ValueError(f"true map has shape {true_map.shape}, predicted map {predicted_map.shape}")
+        shapes = tuple(true_map.shape), tuple(predicted_map.shape)
+        raise ValueError(f"true map has shape {shapes[0]}, predicted map {shapes[1]}")
     _check_ids(truth_ids, "true")
     _check_ids(predicted_ids, "predicted")
     void = np.zeros(1, np.int64)
     with_void = np.concatenate([void, truth_ids]), np.concatenate([void, predicted_ids])
     kernels = load_kernels("segment_overlaps")
     count = kernels.count_overlaps if kernels else count_overlaps_numpy
+    if as_integers is integer_tensor:
+        count = count_overlaps_on_device
     counted: NDArray[np.int64] = count(true_map, predicted_map, *with_void)
     for name, there, ids, unlisted in (
         ("true", true_map, truth_ids, counted[-1]),
         ("predicted", predicted_map, predicted_ids, counted[:, -1]),
     ):
         if unlisted.any():
-            found = np.setdiff1d(there, np.append(0, ids))
+            found = np.setdiff1d(as_numpy(there), np.append(0, ids))
             raise ValueError(f"{name} map holds segment {_first(found)}, which its table does not list")
     table = counted[:-1, :-1]
     for name, ids, held in (("true", truth_ids, table[1:].any(1)), ("predicted", predicted_ids, table[:, 1:].any(0))):
@@ -210,6 +214,18 @@ def count_overlaps_numpy(
     table = np.zeros((len(truth_ids) + 1, len(predicted_ids) + 1), np.int64)
     places = _places(true[ends], truth_ids), _places(called[ends], predicted_ids)
     np.add.at(table, places, np.diff(ends, prepend=-1))
+    return table
+
+
+def count_overlaps_on_device(truth: Any, prediction: Any, truth_ids: Ids, predicted_ids: Ids) -> NDArray[np.int64]:
+    """The table of `count_overlaps_numpy`, of integer tensors that are counted on their device."""
+    true_values, true_index = truth.unique(return_inverse=True)
+    called_values, called_index = prediction.unique(return_inverse=True)
+    shape = len(true_values), len(called_values)
+    pairs = (true_index * shape[1] + called_index).flatten().bincount(minlength=shape[0] * shape[1])
+    table = np.zeros((len(truth_ids) + 1, len(predicted_ids) + 1), np.int64)
+    rows, columns = _places(as_numpy(true_values), truth_ids), _places(as_numpy(called_values), predicted_ids)
+    np.add.at(table, np.ix_(rows, columns), as_numpy(pairs).reshape(shape))
     return table
 
 

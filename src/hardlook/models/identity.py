@@ -16,6 +16,7 @@ import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def identify(model: object, *, name: str, role: str, args: Mapping[str, Any] | N
         role=role,
         args=_all_arguments(name, args or {}),
         source=str(own()) if callable(own) else hash_code(type(model)),
-        weights=_hash_weights(model, name),
+        weights=hash_weights(model, name),
         device=str(getattr(model, "device", "")),
     )
 
@@ -72,7 +73,8 @@ def _all_arguments(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
     return dict(sorted(complete.items()))
 
 
-def _hash_weights(model: object, name: str) -> dict[str, str]:
+def hash_weights(model: object, name: str) -> dict[str, str]:
+    """Hashes of the files that the model says it has read, by name."""
     files = [Path(path) for path in getattr(model, "weights_files", ())]
     if absent := [path for path in files if not path.is_file()]:
         raise ModelError(f"the model {name!r} names a weights file that is not there", file=absent[0])
@@ -106,11 +108,20 @@ def sources_of(kind: type) -> list[Path]:
 
 
 def _file_of(module: str) -> Path | None:
+    """The source file of a module, if it has one; nothing is imported to find it."""
+    parent, _, name = module.rpartition(".")
     if module in sys.modules:
         try:
             found = inspect.getsourcefile(sys.modules[module])
         except TypeError:  # built in, or an interpreter's own
             return None
+    elif parent and parent not in sys.modules:
+        # To ask Python for a module of this package would import the package, with all that it imports.
+        initial = _file_of(parent)
+        if initial is None or initial.name != "__init__.py":
+            return None
+        beside = (initial.parent / name / "__init__.py", initial.parent / f"{name}.py")
+        return next((path for path in beside if path.is_file()), None)
     else:
         try:
             spec = importlib.util.find_spec(module)
@@ -126,14 +137,32 @@ def _imports(module: str, path: Path | None) -> list[str]:
         return []
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     names = []
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            origin = ".".join([*above, *([node.module] if node.module else [])])
-            names.append(origin)
-            if (_file_of(origin) or path).name == "__init__.py":
-                # `from package import name` may mean a module; what is none is found to have no file.
-                names += [f"{origin}.{alias.name}" for alias in node.names]
+    for level, origin_name, imported in _parse_imports(path.read_bytes()):
+        if level is None:
+            names += imported
+            continue
+        above = package.split(".")[: len(package.split(".")) - level + 1] if level else []
+        origin = ".".join([*above, *([origin_name] if origin_name else [])])
+        names.append(origin)
+        if (_file_of(origin) or path).name == "__init__.py":
+            # `from package import name` may mean a module; what is none is found to have no file.
+            names += [f"{origin}.{name}" for name in imported]
     return names
+
+
+@lru_cache(maxsize=1024)
+def _parse_imports(text: bytes) -> tuple[tuple[int | None, str, tuple[str, ...]], ...]:
+    """The import statements of a source text: level (None: no `from`), module after `from`, imported names."""
+    found: list[tuple[int | None, str, tuple[str, ...]]] = []
+    waiting: list[Any] = [ast.parse(text)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            found.append((None, "", tuple(alias.name for alias in node.names)))
+        elif isinstance(node, ast.ImportFrom):
+            found.append((node.level, node.module or "", tuple(alias.name for alias in node.names)))
+        else:
+            # Statements are in these lists only; to visit expressions too would take three times as long.
+            for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+                waiting += getattr(node, block, ())
+    return tuple(found)

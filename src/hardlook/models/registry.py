@@ -165,12 +165,17 @@ def build(name: str, role: str, args: Mapping[str, Any] | None = None) -> Any:
         given = ", ".join(f"{key}={value!r}" for key, value in keywords.items()) or "no arguments"
         what = f"the model {name!r} could not be made with {given}: {type(error).__name__}: {error}"
         raise ModelError(what) from error
+    check_serves(model, name, role)
+    return model
+
+
+def check_serves(model: object, name: str, role: str) -> None:
+    """Raise a `ModelError` where the model lacks what the role demands."""
     if lacking := missing_members(model, role):
         others = [other for other in ROLES if not missing_members(model, other)]
         serves = f"it serves as {' and '.join(others)}" if others else "it has the methods of no role"
         what = f"the model {name!r} cannot serve as {role}: it lacks {', '.join(lacking)}; {serves}"
         raise ModelError(what, remedy=f"`hardlook check {role} {name}` says what the role demands")
-    return model
 
 
 def check_device(name: str, device: object) -> None:

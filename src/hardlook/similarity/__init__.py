@@ -6,8 +6,15 @@ The functions on arrays are exported here; `measures.compute_similarity` applies
 >>> kinds = HypernymGraph.from_edges(3, [(1, 0), (2, 0)])
 >>> path_matrix(kinds, [1, 2]).round(3).tolist()
 [[1.0, 0.333], [0.333, 1.0]]
+
+Called like a function, the package computes the similarities of a label set:
+
+>>> import hardlook
+>>> hardlook.similarity("coco80", measure="path").matrix.shape
+(80, 80)
 """
 
+from hardlook.callable_packages import make_callable
 from hardlook.similarity.graph_measures import (
     HypernymGraph,
     information_content,
@@ -55,3 +62,5 @@ __all__ = [
     "summarise_matrix",
     "wu_palmer_matrix",
 ]
+
+make_callable(__name__, "hardlook.similarity.measures:similarity")

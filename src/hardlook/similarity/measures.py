@@ -18,7 +18,7 @@ True
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
 from hardlook.fingerprints import hash_data, hash_value
+from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.label_synsets import UnknownPolicy, assign_synsets, check_policy
-from hardlook.similarity.labels import LabelSet, is_void_label
+from hardlook.similarity.labels import Label, LabelSet, is_void_label
 from hardlook.similarity.matrix import cosine_matrix
 from hardlook.similarity.wordnet.measures import DESCRIPTIONS, wordnet_similarity
 from hardlook.similarity.wordnet.nouns import load_nouns
@@ -148,6 +149,37 @@ def compute_similarity(
     names = label_set.names
     void = [(names[row], "stands for no label: similarity 0 to all others") for row in np.flatnonzero(is_void)]
     return SimilarityResult(names, matrix, measure, description, (*void, *treated), fingerprint)
+
+
+def similarity(
+    labels: str | Path | Mapping[str, str] | Sequence[str],
+    measure: str = "path",
+    *,
+    variant: str = "corrected",
+    source: Path | str | None = None,
+    unknown: UnknownPolicy = "hypernym",
+    seed: int = 0,
+    arguments: Mapping[str, Any] | None = None,
+) -> SimilarityResult:
+    """The similarity of all pairs of labels: `.names`, `.matrix`, and how each label was treated.
+
+    Args:
+        labels: A shipped set (`hardlook labels list` names them), a file of labels, a mapping of names
+            to WordNet senses (`{"cat": "cat.n.01"}`), or a list of names, for measures that need no sense.
+        measure: A name from `hardlook similarity measures`.
+        variant: Senses of a shipped set: `corrected` or `published`.
+        source: Word vectors or the folder of a model, for measures that take one.
+        unknown: What to do with labels that the measure does not know: `hypernym`, `zero`, `error` or `random`.
+        seed: Seed of `unknown="random"`.
+        arguments: For the text encoder of a measure that has one.
+    """
+    if isinstance(labels, str | Path):
+        found = load_label_set(labels, variant)
+    else:
+        senses = labels if isinstance(labels, Mapping) else dict.fromkeys(labels)
+        given = tuple(Label(row, name, (), sense) for row, (name, sense) in enumerate(senses.items()))
+        found = LabelSet("given", "given", given)
+    return compute_similarity(found, measure, source=source, unknown=unknown, seed=seed, arguments=arguments)
 
 
 def list_measures() -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import pytest
 from click_crowd import Person, open_store, take_part, world_study
 
 from hardlook.collect.results.clicks import collect_clicks
-from hardlook.collect.results.clicks_report import ClickGalleries, build_sections
+from hardlook.collect.results.clicks_report import PAIR_METRICS, ClickGalleries, build_sections
 from hardlook.collect.results.exclusion_rules import ExclusionRules
 
 
@@ -125,3 +125,22 @@ def test_notes_of_the_making_are_shown_where_there_are_any(collected, noted):
     assert [[(table.title, list(table.rows)) for table in section.blocks] for section in found] == (
         [[expected[name] for name in noted]] if noted else []
     )
+
+
+def test_a_comparison_shows_means_with_their_intervals_to_three_places(collected):
+    estimates = {
+        name: {"value": 0.12345 + place, "low": 0.1, "high": 0.98765 + place} for place, name in enumerate(PAIR_METRICS)
+    }
+    row = {"stems": 7, "too_few": 2, "ks_undefined": 1, **estimates}
+    single = {**row, PAIR_METRICS[0]: {"value": 0.5, "low": None, "high": None}}
+    nothing = {**row, "stems": 0, **dict.fromkeys(PAIR_METRICS)}
+    changed = replace(collected)
+    vars(changed)["mode_summary"] = {"cut-out": row, "shifted": single, "mask": nothing}
+    table = blocks_of(changed)["Display modes against text"]
+    assert list(table.columns[:3]) == ["display mode", "images", "left out"] and table.columns[-1] == "without a test"
+    first, second, last = (dict(zip(table.columns, cells, strict=True)) for cells in table.rows)
+    assert [first[name] for name in ("display mode", "images", "left out", "without a test")] == ["cut-out", 7, 2, 1]
+    for place, name in enumerate(PAIR_METRICS):
+        assert first[name.upper()] == f"{place}.123 (0.100 to {place}.988)"
+    # Without an interval the value alone, and nothing without a value.
+    assert second[PAIR_METRICS[0].upper()] == "0.500" and last[PAIR_METRICS[0].upper()] is None

@@ -1,5 +1,7 @@
 import csv
 import json
+import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -283,3 +285,35 @@ def test_the_table_of_measures_has_both_intervals(fit):
         assert (shown["from"], shown["to"]) == (one.score.interval.low, one.score.interval.high)
         assert (shown["people from"], shown["people to"]) == (one.people.interval.low, one.people.interval.high)
         assert shown["people from"] < shown["mean rating"] < shown["people to"]
+
+
+@pytest.mark.parametrize(
+    "values", [(0.2, math.nan, 0.9), (math.nan, 0.2, 0.9), (-0.5, 0.2, math.nan), (0.2, 0.9, -0.5)]
+)
+@pytest.mark.parametrize("rated", [True, False])
+def test_the_chart_has_the_best_measure_first_and_none_without_a_score(fit, values, rated):
+    collected = collect_ratings(*fit[:2])
+    scores = collected.scores["pair"]
+    measures = [
+        replace(one, score=replace(one.score, value=value), ratings=one.ratings if rated or value == value else 0)
+        for one, value in zip(scores.measures, values, strict=True)
+    ]
+    changed = replace(collected, scores={"pair": replace(scores, measures=tuple(measures))})
+    chart, table = build_sections(changed)[0].blocks
+    defined = sorted((value for value in values if value == value), reverse=True)
+    assert [(dot.label, dot.value) for dot in chart.rows] == [
+        (MEASURES[values.index(value)], value) for value in defined
+    ]
+    # The table keeps the order of the study.
+    assert [row[0] for row in table.rows] == list(MEASURES)
+
+
+def test_what_was_left_out_is_in_a_table_where_there_is_any(fit):
+    collected = collect_ratings(*fit[:2])
+    nothing = build_sections(replace(collected, left_out=()))[-1]
+    assert not [block for block in nothing.blocks if block.title == "Left out"]
+    rows = ({"what": "ratings", "count": 3, "why": "excluded", "examples": ["p1", 2]},)
+    [table] = [
+        block for block in build_sections(replace(collected, left_out=rows))[-1].blocks if block.title == "Left out"
+    ]
+    assert list(table.rows) == [("ratings", 3, "excluded", "p1, 2")]

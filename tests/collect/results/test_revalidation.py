@@ -67,8 +67,13 @@ def test_what_cannot_be_judged_is_refused(gathered):
     answers, batches = gathered.store.answers(), gathered.store.batches()
     with pytest.raises(DataError, match="1 tasks that are not of this study, such as 't9'"):
         revalidate_answers(gathered.study, answers.with_columns(task=pl.lit("t9")), batches)
-    with pytest.raises(DataError, match="answers without a click"):
-        revalidate_answers(gathered.study, answers.with_columns(x=pl.lit(None)), batches)
+    several = pl.Series("task", [f"t{9 - place}" for place in range(3)])
+    with pytest.raises(DataError, match="3 tasks that are not of this study, such as 't7'"):
+        revalidate_answers(gathered.study, answers.head(3).with_columns(several), batches)
+    for axis in ("x", "y"):
+        without = answers.with_columns(pl.when(pl.int_range(pl.len()) > 1).then(axis).alias(axis))
+        with pytest.raises(DataError, match=f"2 answers without a click, the first to {answers['task'][0]}"):
+            revalidate_answers(gathered.study, without, batches)
 
 
 @pytest.mark.parametrize("rule", ["drop", "keep"])

@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 from click_crowd import Person, open_store, stored_rows, take_part, world_study
 
-from hardlook.collect.results.status import build_status, describe_participant, find_participant_by_code
+from hardlook.collect.results.status import (
+    build_status,
+    describe_participant,
+    describe_status,
+    find_participant,
+    find_participant_by_code,
+)
 from hardlook.collect.web.tokens import derive_completion_code
 from hardlook.errors import OptionError
 
@@ -102,3 +108,68 @@ def test_a_participant_in_words():
         "The code is that of participant 1 (no device yet).",
         "1 answer in 1 batch: 1 valid, 0 dropped, 0 given up, 0 open. Nothing was left to do.",
     ]
+
+
+def test_a_code_gives_the_quality_and_not_the_participants_name_in_the_study(gathered):
+    code = derive_completion_code(gathered.study.secret, gathered.ids["careless"])
+    row = find_participant(gathered.study, gathered.store, "code", code)
+    found = find_participant_by_code(gathered.study, gathered.store, code)
+    assert row.pop("participant") == gathered.ids["careless"]
+    assert found == {"code": code, **row}
+
+
+def a_status(by_device, by_mode=None, **changes):
+    """A document of `build_status` with these counts of valid, pending and wanted answers."""
+
+    def counts(valid, pending, wanted):
+        return {"valid": valid, "pending": pending, "wanted": wanted}
+
+    devices = {device: counts(*given) for device, given in by_device.items()}
+    whole = counts(*map(sum, zip(*by_device.values(), strict=True)))
+    modes = {mode: {device: counts(*given) for device, given in own.items()} for mode, own in (by_mode or {}).items()}
+    people = {"joined": 3, "trained": 2, "at_work": 1, "finished": 1, "deleted": 0}
+    return {
+        "title": "Cats", "kind": "clicks", "answers": 9, **whole, "by_device": devices, "by_mode": modes,
+        "tasks": {"done": 1, "all": 4}, "participants": people,
+        "batches": {"open": 1, "valid": 2, "dropped": 3, "given_up": 4},
+        "batches_needed": {"all": 3, "pc": 1, "mobile": 2}, **changes,
+    }  # fmt: skip
+
+
+def test_the_status_of_two_devices_and_modes_in_lines():
+    modes = {"text": {"pc": (1, 0, 6), "mobile": (2, 0, 6)}, "cut-out": {"pc": (2, 1, 6), "mobile": (0, 0, 6)}}
+    assert describe_status(a_status({"pc": (3, 1, 12), "mobile": (2, 0, 12)}, modes)) == [
+        "Cats: 5 of 24 valid clicks",
+        "",
+        "all              ━━━━━───────────────────  5 of 24 (20 %), 1 under way",
+        "pc               ━━━━━━──────────────────  3 of 12 (25 %), 1 under way",
+        "mobile           ━━━━────────────────────  2 of 12 (16 %)",
+        "text, pc         ━━━━────────────────────  1 of 6 (16 %)",
+        "text, mobile     ━━━━━━━━────────────────  2 of 6 (33 %)",
+        "cut-out, pc      ━━━━━━━━────────────────  2 of 6 (33 %), 1 under way",
+        "cut-out, mobile  ────────────────────────  0 of 6 (0 %)",
+        "",
+        "1 of 4 tasks done; 9 answers came in.",
+        "3 participants: 2 trained, 1 at work in the last quarter of an hour, 1 finished.",
+        "Batches: 1 open, 2 valid, 3 dropped, 4 given up.",
+        "About 3 more batches are needed: 1 on pc, 2 on mobile.",
+    ]
+
+
+def test_the_status_of_one_device_names_none():
+    modes = {"text": {"any": (4, 0, 6)}, "cut-out": {"any": (6, 0, 6)}}
+    people = {"joined": 1, "trained": None, "at_work": 0, "finished": 1, "deleted": 2}
+    changes = {"kind": "ratings", "participants": people, "answers": 1, "tasks": {"done": 1, "all": 1}}
+    lines = describe_status(a_status({"any": (10, 0, 12)}, modes, **changes, batches_needed={"all": 1, "any": 1}))
+    assert [line.split("  ")[0] for line in lines[2:5]] == ["all", "text", "cut-out"]
+    assert lines[0] == "Cats: 10 of 12 ratings" and lines[4] == f"cut-out  {'━' * 24}  6 of 6 (100 %)"
+    assert lines[6:] == [
+        "1 of 1 task done; 1 answer came in.",
+        "1 participant: 0 at work in the last quarter of an hour, 1 finished, 2 deleted on request.",
+        "Batches: 1 open, 2 valid, 3 dropped, 4 given up.",
+        "About 1 more batch is needed.",
+    ]
+    done = describe_status(a_status({"any": (12, 0, 12)}, {"text": {"any": (12, 0, 12)}}, batches_needed={"all": 0}))
+    assert done[-1] == "No more batches are needed." and done[2].startswith("all  ━") and done[3] == ""
+    # A study that wants nothing is done.
+    assert describe_status(a_status({"any": (0, 0, 0)}, batches_needed={"all": 0}))[2].endswith("━  0 of 0 (100 %)")

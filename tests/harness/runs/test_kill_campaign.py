@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from kill_campaign import KILLS, WRONG, Campaign, describe_rounds, read_journal
+from kill_campaign import ENGINES, KILLS, WRONG, Campaign, describe_rounds, read_journal
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked up in /proc")
 
@@ -68,6 +68,13 @@ def test_an_interrupted_campaign_goes_on_with_the_next_round(tmp_path, monkeypat
     rounds = interrupted.play_until(14)
     assert [(played["round"], played["kills"]) for played in rounds] == [(0, 5), (1, 5), (2, 4)]
     assert read_journal(tmp_path / "journal.jsonl") == rounds
+
+
+def test_the_shortest_campaign_has_a_round_of_each_engine(tmp_path, monkeypatch):
+    short, nothing_wrong = Campaign(tmp_path), dict.fromkeys(WRONG, 0)
+    monkeypatch.setattr(short, "kill_runs", lambda path, number, engine, kills: {**nothing_wrong, "kills": kills})
+    monkeypatch.setattr(short, "kill_server", lambda path, draw, kills: {**nothing_wrong, "kills": kills})
+    assert [played["engine"] for played in short.play_until(sum(KILLS.values()))] == list(ENGINES)
 
 
 @pytest.mark.parametrize(

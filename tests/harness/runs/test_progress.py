@@ -23,7 +23,19 @@ def test_one_line_a_minute_with_rate_and_time_left(monkeypatch):
     assert stream.getvalue().splitlines()[-1] == "100/100 units, 1 failed, 0.7/s, 0 s left"
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0, "0 s"), (61, "1 min 1 s"), (7260, "2 h 1 min")])
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (59.9, "59 s"),
+        (60, "1 min 0 s"),
+        (61, "1 min 1 s"),
+        (3599.9, "59 min 59 s"),
+        (3600, "1 h 0 min"),
+        (7199, "1 h 59 min"),
+        (7260, "2 h 1 min"),
+    ],
+)
 def test_durations_in_words(seconds, text):
     assert format_duration(seconds) == text
 

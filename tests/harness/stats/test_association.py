@@ -126,6 +126,21 @@ def counted_information(values, outcome, k):
     return max(0.0, digamma(len(values)) + np.mean(terms))
 
 
+@pytest.mark.parametrize("sizes", [(9, 7, 2), (9, 2, 1, 1), (5, 4, 3)])
+def test_small_outcomes_have_fewer_neighbours_and_single_ones_are_left_out(sizes):
+    values, outcome = rng(5).normal(size=sum(sizes)), np.repeat(np.arange(len(sizes)), sizes)
+    scaled = values / values.std()
+    kept = np.array(sizes)[outcome] > 1
+    scaled, labels, terms = scaled[kept], outcome[kept], []
+    for value, label in zip(scaled, labels, strict=True):
+        distances = np.abs(scaled - value)
+        own = np.sort(distances[labels == label])
+        k = min(3, len(own) - 1)
+        terms.append(digamma(k) - digamma(len(own)) - digamma(np.sum(distances < own[k])))
+    expected = max(0.0, digamma(len(scaled)) + np.mean(terms))
+    assert mutual_information(values, outcome, k=3, rng=Silence()) == pytest.approx(expected, abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_neighbours_that_differ_by_rounding_alone_are_counted_by_their_distance(seed):
     # Steps of a tenth: many distances are equal on paper and differ in the last bit.

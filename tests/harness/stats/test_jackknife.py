@@ -71,6 +71,10 @@ def test_where_all_agree_the_bounds_are_clopper_and_pearsons(n):
     assert none_right == pytest.approx(tuple(stats.binomtest(0, n).proportion_ci(method="exact")), abs=1e-9)
 
 
+def test_a_score_that_rests_on_nothing_has_the_bounds_of_one_unit():
+    assert bounds_of(1.0, spread(0.0), span=(0, 1), rests_on=0) == bounds_of(1.0, spread(0.0), span=(0, 1), rests_on=1)
+
+
 def test_where_all_agree_and_no_range_is_known_there_is_no_interval():
     assert not bootstrap_mean([0.5] * 20, rng=rng(), resamples=20).interval.defined
     known = bootstrap_mean([0.5] * 20, rng=rng(), resamples=20, range=(0, 1)).interval

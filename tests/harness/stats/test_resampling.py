@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import coo_array
 
 from hardlook.harness.stats import resampling
 from hardlook.harness.stats.resampling import (
@@ -15,6 +16,7 @@ from hardlook.harness.stats.resampling import (
     encode_labels,
     find_clusters,
     finite_rows,
+    finite_sparse_rows,
     finite_vector,
 )
 
@@ -113,6 +115,13 @@ def test_shapes_are_checked() -> None:
         finite_vector(1.0, "scores")
     with pytest.raises(ValueError, match=r"sums: expected shape \(n_units, n_columns\), got \(3,\)"):
         finite_rows([1, 2, 3], "sums")
+    with pytest.raises(ValueError, match=r"sums: expected shape \(n_units, n_columns\), got \(3,\)"):
+        finite_sparse_rows(coo_array(np.arange(3.0)), "sums")
+
+
+def test_what_is_not_finite_in_a_sparse_matrix_is_counted_among_all_its_values() -> None:
+    with pytest.raises(ValueError, match="sums: 2 of 6 values are NaN or infinite"):
+        finite_sparse_rows(coo_array([[0, math.nan, 1], [math.inf, 0, 0]]), "sums")
 
 
 @pytest.mark.parametrize("value", [0, 1, 95, -0.1, math.nan])

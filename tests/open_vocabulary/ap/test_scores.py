@@ -52,3 +52,41 @@ def test_words_that_no_object_and_no_detection_has_need_no_sense():
     for image in (("", [2, 0], [1]), ("", [0, 1], [2])):
         with pytest.raises(DataError, match="glorp"):
             compute_run_similarity(frame(image, names=names), OPTIONS)
+
+
+def test_only_confusions_are_better_when_low_and_no_model_is_ranked_by_what_is_given_back():
+    meanings = BENCHMARK.card.scores
+    assert {one.name for one in meanings if not one.higher_is_better} == {"confused-objects", "unforgiven-objects"}
+    assert [one.name for one in meanings if not one.ranked] == ["open-gain"]
+    assert [one.name for one in meanings if one.headline] == ["ap", "dagger-ap", "open-ap", "open-gain"]
+
+
+def test_a_class_counts_the_images_that_show_or_name_it_and_none_where_there_is_nothing_to_find():
+    card = BENCHMARK.score(frame(("", [0], [0]), ("", [0, 1], [0]), ("", [1], [2]), ("", [], [0])), OPTIONS)
+    assert {name: card.get("ap", **{"class": name}).n for name in ("cat", "dog")} == {"cat": 3, "dog": 2}
+    assert {one.n for one in card.scores if one.slice.get("class") == "car"} <= {0}
+    # Two classes have an object.
+    assert card.get("ap").rests_on["class"] == 2
+
+
+def notes_of(*images, **options):
+    card = BENCHMARK.score(frame(*images), OPTIONS.model_copy(update=options))
+    return {one.what: (one.count, one.examples, one in card.noted) for one in (*card.left_out, *card.noted)}
+
+
+def test_what_enters_no_score_or_only_in_part_is_counted():
+    assert notes_of(("", [0, 1, 2], [0, 1, 2])) == {}
+    assert notes_of(("", [0, 1], [0]), ("", [], [0])) == {
+        "images without objects": (1, ("image-1",), True),
+        "classes that no detection names": (1, ("dog",), True),
+        "labels without objects": (1, ("car",), False),
+    }
+    silent = notes_of(("", [0, 1, 2], []), ("", [0], []))
+    assert silent["images without detections"] == (2, (), True)
+    beyond = notes_of(("", [0, 1, 2], [0, 1, 2]), ("", [0], [0]), max_detections=2)
+    assert beyond["detections beyond the best of their image"] == (1, ("image-0",), False)
+
+
+def test_of_many_units_five_are_named():
+    notes = notes_of(("", [0, 1, 2], [0, 1, 2]), *(("", [], [0]) for _ in range(7)))
+    assert notes["images without objects"] == (7, tuple(f"image-{number}" for number in range(1, 6)), True)

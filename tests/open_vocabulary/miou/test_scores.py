@@ -12,6 +12,7 @@ from two_vocabularies import spoken_records
 
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.launch import launch
+from hardlook.open_vocabulary.label_similarity import compute_label_similarity
 from hardlook.open_vocabulary.miou import scores
 from hardlook.report.terminal import print_scorecard
 
@@ -64,6 +65,50 @@ def test_two_class_sets_have_a_harmonic_mean_and_other_numbers_of_sets_have_none
         if count == 2:
             expected = 2 / (1 / found["animals"] + 1 / found["vehicles"])
             assert found["harmonic mean"] == pytest.approx(expected)
+
+
+def test_only_confusions_are_better_when_low_and_no_model_is_ranked_by_what_is_given_back():
+    meanings = BENCHMARK.card.scores
+    assert {one.name for one in meanings if not one.higher_is_better} == {"confused-pixels", "unforgiven-pixels"}
+    assert [one.name for one in meanings if not one.ranked] == ["open-gain"]
+    assert [one.name for one in meanings if one.headline] == ["open-miou", "miou", "open-gain"]
+
+
+def test_the_reading_of_means_over_classes_is_that_of_means_alone(records):
+    card = BENCHMARK.score(records, OPTIONS.model_copy(update={"reading": {"mean-over": "gt-only"}}))
+    readings = {one.name: one.reading for one in card.scores if not one.slice}
+    assert {name for name, reading in readings.items() if reading} == {"miou", "open-miou", "open-gain"}
+    assert {reading for reading in readings.values() if reading} == {"mean-over=gt-only"}
+
+
+def test_images_without_a_labelled_pixel_are_counted_where_there_are_any(records):
+    def notes(some):
+        return [(one.count, one.examples) for one in BENCHMARK.score(some, OPTIONS).left_out if "pixel" in one.what]
+
+    assert notes(records) == []
+    units, empty = records["unit"].to_list(), pl.int_range(pl.len()) < 2
+    columns = [
+        pl.when(empty).then(pl.lit([], records.schema[name])).otherwise(name).alias(name)
+        for name in ("cells", "pixels")
+    ]
+    assert notes(records.with_columns(columns)) == [(2, tuple(units[:2]))]
+
+
+def test_similarity_forgives_a_part_of_each_confusion(records):
+    card = BENCHMARK.score(records, OPTIONS)
+    confused, unforgiven = (
+        {(one.slice["true"], one.slice["called"]): one.value for one in card.scores if one.name == name}
+        for name in ("confused-pixels", "unforgiven-pixels")
+    )
+    assert confused and confused.keys() == unforgiven.keys()
+    for (true, called), count in confused.items():
+        alike = compute_label_similarity((true, called), OPTIONS).matrix[0, 1]
+        assert true != called and count == int(count) >= 1
+        assert unforgiven[true, called] == pytest.approx(count * (1 - alike))
+    assert list(unforgiven.values()) == sorted(unforgiven.values(), reverse=True)
+    wrong = (1 - card.get("pixel-accuracy").value) * records["pixels"].list.sum().sum()
+    assert len(confused) == scores.MAX_CONFUSIONS or sum(confused.values()) == pytest.approx(wrong)
+    assert sum(confused.values()) <= wrong * (1 + 1e-9)
 
 
 LABELS = 30

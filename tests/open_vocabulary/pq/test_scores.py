@@ -5,6 +5,7 @@ import pytest
 from two_vocabularies import spoken_records
 
 from hardlook.harness.registry import find_benchmark
+from hardlook.open_vocabulary.label_similarity import compute_label_similarity
 from hardlook.open_vocabulary.pq import scores
 
 BENCHMARK = find_benchmark("open-pq")
@@ -28,3 +29,24 @@ def test_an_image_is_judged_by_its_own_score(records, monkeypatch):
     monkeypatch.setattr(scores, "MAX_SUMS", 50)
     assert BENCHMARK.qualities(records, OPTIONS).equals(judged)
     assert BENCHMARK.qualities(records[2:4], OPTIONS).equals(judged[2:4])
+
+
+def test_only_confusions_are_better_when_low_and_no_model_is_ranked_by_what_is_given_back():
+    meanings = BENCHMARK.card.scores
+    assert {one.name for one in meanings if not one.higher_is_better} == {"misnamed-segments", "unforgiven-segments"}
+    assert [one.name for one in meanings if not one.ranked] == ["open-gain"]
+    assert [one.name for one in meanings if one.headline] == ["open-pq", "pq", "open-gain"]
+
+
+def test_similarity_forgives_a_part_of_each_confusion(records):
+    card = BENCHMARK.score(records, OPTIONS)
+    costs = {name: {tuple(one.slice.values()): one.value for one in card.scores if one.name == name}
+             for name in ("misnamed-segments", "unforgiven-segments")}  # fmt: skip
+    misnamed, unforgiven = costs.values()
+    assert misnamed and misnamed.keys() == unforgiven.keys()
+    for (true, called), count in misnamed.items():
+        alike = compute_label_similarity((true, called), OPTIONS).matrix[0, 1]
+        assert true != called and count == int(count) >= 1
+        assert unforgiven[true, called] == pytest.approx(count * (1 - alike))
+    # The most costly come first.
+    assert list(unforgiven.values()) == sorted(unforgiven.values(), reverse=True)

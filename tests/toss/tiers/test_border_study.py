@@ -114,3 +114,20 @@ def test_pictures_show_the_image_and_both_maps_in_grey():
         # .6 of 255 is 153; the image is black and white, as the sure map.
         for picture, expected in zip(shown, (image, image, np.where(image, 153, 0)), strict=True):
             assert np.abs(picture.image.astype(int) - expected).max() <= 1
+
+
+def test_shares_of_undecided_pixels_are_in_percent_all_over_the_page():
+    shares = {"sure": [0.125] * 11 + [0.25], "unsure": [0.5] * 12}
+    summaries = [summarise_borders(name, [Border(share, 3.0) for share in own]) for name, own in shares.items()]
+    [section], _ = build_border_page(summaries, [f"1_{place}" for place in range(12)])
+    dots, widths, distribution, gallery = section.blocks
+    assert [(name, list(values)) for name, values in distribution.groups] == [
+        ("sure", [12.5] * 11 + [25.0]),
+        ("unsure", [50.0] * 12),
+    ]
+    assert [(dot.label, dot.value) for dot in dots.rows] == [("sure", pytest.approx(13.5417, abs=1e-4)), ("unsure", 50)]
+    assert 5 < dots.rows[0].low < 13.5417 < dots.rows[0].high < 25
+    assert [(dot.label, dot.value) for dot in widths.rows] == [("sure", 3), ("unsure", 3)]
+    captions = [(example.unit, example.caption) for example in gallery.examples]
+    # The twelfth image differs least; of equal ones the first is shown first.
+    assert captions[0] == ("1_0", "undecided: 12.5 % and 50.0 %") and "1_11" not in dict(captions[:11])

@@ -6,6 +6,7 @@ Every rating counts by itself: unlike clicks, no batch makes one invalid, and a 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -268,9 +269,9 @@ def _build_form_sections(name: str, scores: RatingScores, fit: bool) -> list[Sec
 
 def _build_scores(name: str, scores: RatingScores, fit: bool) -> tuple[Block, Block]:
     score = "mean rating" if fit else "rank correlation"
-    ordered = sorted(scores.measures, key=lambda one: -one.score.value if one.ratings else 0.0)
-    defined = [one for one in ordered if one.score.value == one.score.value]
-    dots = [Dot(one.measure, one.score.value, *_unpack_estimate(one.score)[1:]) for one in defined]
+    defined = [one for one in scores.measures if not math.isnan(one.score.value)]
+    ordered = sorted(defined, key=lambda one: -one.score.value)
+    dots = [Dot(one.measure, one.score.value, *_unpack_estimate(one.score)[1:]) for one in ordered]
     caption = "Higher is better. The bar is the 95 % interval over the things rated."
     chart = DotChart(f"Measures on {name}", caption, dots, axis=score)
     columns = ["measure", score, "from", "to", "ratings", "things"]

@@ -17,7 +17,6 @@ from queue import SimpleQueue
 from typing import Literal, overload
 
 from hardlook.errors import RunError
-from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.batch_queue import BatchQueue, BatchTask, collect_outcomes
 from hardlook.harness.runs.batches import Batch
 from hardlook.harness.runs.evaluation import (
@@ -164,7 +163,7 @@ def _evaluate_ahead(
 ) -> Generator[Outcome, None, None]:
     """Evaluate all batches while the files of the next ones are read; those of a lost reader are not."""
     set_thread_variables(job.threads)
-    readers = [WorkerProcess[Batch](_make_reader, job.benchmark) for _ in range(min(prefetch, len(batches)))]
+    readers = [WorkerProcess[Batch](_make_reader, job) for _ in range(min(prefetch, len(batches)))]
     idle: SimpleQueue[WorkerProcess[Batch] | None] = SimpleQueue()
     for reader in readers:
         idle.put(reader)
@@ -308,9 +307,9 @@ class _Team:
         self.deadlines.clear()
 
 
-def _make_reader(name: str) -> Callable[[Batch], Iterator[PreparedBatch]]:
+def _make_reader(job: Job) -> Callable[[Batch], Iterator[PreparedBatch]]:
     """What a reader process does: read the files of batches."""
-    benchmark = find_benchmark(name)
+    benchmark = job.load_benchmark()
     return lambda batch: iter([prepare_batch(benchmark, batch)])
 
 

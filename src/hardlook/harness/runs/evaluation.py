@@ -20,7 +20,8 @@ from typing import Any
 from hardlook.errors import HardlookError
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.records import Record
-from hardlook.harness.registry import find_benchmark
+from hardlook.harness.registry import add, find_benchmark
+from hardlook.harness.runs.by_value import ByValue
 from hardlook.harness.runs.record_store import Failure
 
 
@@ -207,13 +208,20 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 class Job:
     """Names from which any process, on any machine, builds the benchmark and the model.
 
-    `model` is empty for stored predictions.
+    `model` is empty for stored predictions. A benchmark or a model that was made in a script or a notebook has a name,
+    too, and is itself in `given_benchmark` or `given_model`.
     """
 
     benchmark: str
     model: str = ""
     model_args: Mapping[str, Any] = field(default_factory=dict)
     threads: int = 1
+    given_benchmark: ByValue | None = None
+    given_model: ByValue | None = None
+
+    def load_benchmark(self) -> Benchmark:
+        """The benchmark, known by its name in this process from now on."""
+        return find_benchmark(self.benchmark) if self.given_benchmark is None else add(self.given_benchmark.value)
 
 
 @dataclass(frozen=True)
@@ -226,11 +234,15 @@ class Worker:
 
 def build_worker(job: Job) -> Worker:
     """Build the benchmark and the model in this process, threads pinned."""
-    from hardlook.models.registry import build
+    from hardlook.models.registry import build, check_serves
 
     set_thread_variables(job.threads)
-    benchmark = find_benchmark(job.benchmark)
-    model = build(job.model, role=benchmark.card.role, args=job.model_args) if job.model else None
+    benchmark = job.load_benchmark()
+    if job.given_model is not None:
+        model = job.given_model.value
+        check_serves(model, job.model, benchmark.card.role)
+    else:
+        model = build(job.model, role=benchmark.card.role, args=job.model_args) if job.model else None
     pin_threads(job.threads)
     return Worker(benchmark, model)
 

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hardlook.errors import ChangedRun, DamagedFile, OptionError, RunError, RunWarning
-from hardlook.harness.benchmark import BenchmarkCard
+from hardlook.harness.benchmark import Benchmark, BenchmarkCard
 from hardlook.harness.options import BenchmarkOptions, parse_options
-from hardlook.harness.registry import find_benchmark
+from hardlook.harness.registry import add, find_benchmark
 from hardlook.harness.runs.batches import Batches, batches_of_shard
+from hardlook.harness.runs.by_value import ByValue
 from hardlook.harness.runs.engines import EngineOptions, evaluate_batches
 from hardlook.harness.runs.evaluation import Job, Worker, build_worker
 from hardlook.harness.runs.folder import RunFolder, make_folder, write_atomically
@@ -35,6 +36,7 @@ from hardlook.harness.runs.rerun_command import build_rerun_command
 from hardlook.harness.runs.scoring import ScoredRun, check_readings, save_score_options, score_run
 from hardlook.harness.runs.sessions import Session, claim_run, describe_mixed_code, list_sessions, start_manifest
 from hardlook.harness.runs.signals import ignore_stopping_signals, stopped_by_signals
+from hardlook.models.object_identity import name_object
 
 OnError = Literal["record", "stop"]
 
@@ -79,10 +81,10 @@ class RunResult:
 
 
 def launch(
-    benchmark: str,
+    benchmark: str | Benchmark,
     *,
     out: Path,
-    model: str | None = None,
+    model: Any = None,
     model_args: Mapping[str, Any] | None = None,
     given: Mapping[str, Any] | None = None,
     settings: RunSettings | None = None,
@@ -93,13 +95,14 @@ def launch(
 ) -> RunResult:
     """Run or resume a benchmark in the folder `out`, and score it when no unit is open.
 
-    `given` are the benchmark's options by name; `batch_size` None keeps the folder's, or chooses one.
+    Benchmark and model are names or objects; a model given as an object takes no `model_args`. `given` are the
+    benchmark's options by name; `batch_size` None keeps the folder's, or chooses one.
     """
-    found = find_benchmark(benchmark)
+    found = find_benchmark(benchmark) if isinstance(benchmark, str) else add(benchmark)
     settings = settings or RunSettings()
     options = parse_options(found.options, dict(given or {}), found.card.name)
     check_readings(found, options)
-    job = Job(benchmark, choose_model(found.card, options, model), dict(model_args or {}), threads)
+    job = make_job(benchmark, found, options, model, model_args or {}, threads)
     units = list_units(found, options)
     worker = build_worker(job)
     if found.setup is not None:
@@ -128,6 +131,32 @@ def launch(
         scored = score_run(folder)
         write_atomically(folder.scores_path, scored.scorecard.to_json())
         return RunResult(progress, replace(scored, known_units=units))
+
+
+def make_job(
+    benchmark: str | Benchmark,
+    found: Benchmark,
+    options: BenchmarkOptions,
+    model: Any,
+    model_args: Mapping[str, Any],
+    threads: int,
+) -> Job:
+    """What workers build benchmark and model from, where these are names or objects."""
+    is_object = model is not None and not isinstance(model, str)
+    name = choose_model(found.card, options, name_object(model) if is_object else model)
+    if is_object and model_args:
+        raise OptionError(
+            f"the model {name!r} is an object and takes no arguments: {', '.join(model_args)}",
+            remedy="build it with them, or give its name or its class as package.module:Class",
+        )
+    return Job(
+        benchmark if isinstance(benchmark, str) else found.card.name,
+        name,
+        dict(model_args),
+        threads,
+        given_benchmark=None if isinstance(benchmark, str) else ByValue(found),
+        given_model=ByValue(model) if is_object else None,
+    )
 
 
 def _read_batch_size(folder: RunFolder) -> int | None:
@@ -267,6 +296,8 @@ def _suggest_new_run(plan: Plan, folder: RunFolder, settings: RunSettings) -> st
         "model": {"name": plan.job.model, "args": dict(plan.job.model_args)} if plan.job.model else None,
         "answers": {"parts": plan.parts},
     }
+    if plan.model_object or plan.job.given_benchmark is not None:
+        return "to set the old run aside and evaluate every unit again, call hl.run with new=True"
     if settings.shard is None:
         again = build_rerun_command(manifest, out=f"{folder.path}") + " --new"
         return f"to set the old run aside and evaluate every unit again, type: {again}"

@@ -7,21 +7,23 @@ the option that changed.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from hardlook import fingerprints
-from hardlook.errors import ChangedRun, DataError, ModelError
+from hardlook.errors import ChangedRun, DataError, ModelError, OptionError
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.options import BenchmarkOptions, fields_that_change, is_unset_addition
 from hardlook.harness.runs.batches import Batches, IndexedUnits, make_batches
 from hardlook.harness.runs.evaluation import Job, Worker, is_out_of_memory, prepare_batch
 from hardlook.models.identity import ModelIdentity, hash_code, identify
+from hardlook.models.object_identity import identify_given
 from hardlook.models.registry import find
 
 # Libraries whose version can change a network's predictions, by the extra that installs them.
@@ -33,6 +35,9 @@ _LIBRARIES = {
 }
 
 LARGEST_BATCH = 512
+
+# Among more ids than this, the nearest are searched among those with the same prefix.
+MAX_COMPARED = 20_000
 
 # A larger batch size must process this many times as many units per second to be preferred.
 MIN_SPEEDUP = 1.1
@@ -51,6 +56,8 @@ class Plan:
     identity: ModelIdentity | None
     model_code: str = ""
     """Hash of the model's code, also where the model gives a fingerprint of its own."""
+    model_object: str = ""
+    """What was hashed of a model that was given as an object, in words."""
 
     @property
     def answers(self) -> str:
@@ -68,6 +75,33 @@ def list_units(benchmark: Benchmark, options: BenchmarkOptions) -> IndexedUnits:
             remedy="check --data, --gt and --pred against the benchmark's page in docs/",
         )
     return IndexedUnits(units)
+
+
+def find_units(units: Iterable[Unit], ids: Sequence[str]) -> list[Unit]:
+    """The units with these ids, in their order; an error names the nearest where there is no such unit."""
+    known = {unit.id: unit for unit in units}
+    for wanted in ids:
+        if wanted not in known:
+            near = find_nearest_ids(wanted, list(known))
+            raise OptionError(
+                f"--unit {wanted}: this is none of the {len(known)} units", remedy=f"the nearest are: {', '.join(near)}"
+            )
+    return [known[wanted] for wanted in dict.fromkeys(ids)]
+
+
+def find_nearest_ids(wanted: str, ids: Sequence[str], most: int = 5) -> list[str]:
+    """The known ids most similar to an unknown one.
+
+    >>> find_nearest_ids("scene-01", ["street-12", "scene-0001"])[0]
+    'scene-0001'
+    """
+    some, start = list(ids), len(wanted)
+    while len(some) > MAX_COMPARED and start > 0:
+        if alike := [one for one in ids if one.startswith(wanted[:start])]:
+            some = alike
+            break
+        start -= 1
+    return difflib.get_close_matches(wanted, some[:MAX_COMPARED], n=most, cutoff=0) or some[:most]
 
 
 @contextlib.contextmanager
@@ -130,8 +164,10 @@ def make_plan(
     """Make the batches and collect what the records depend on; `out` is left out of data folders that contain it."""
     card = worker.benchmark.card
     indexed = units if isinstance(units, IndexedUnits) else IndexedUnits(units)
-    identity, model_code = None, ""
-    if worker.model is not None:
+    identity, model_code, model_object = None, "", ""
+    if job.given_model is not None:
+        identity, model_code, model_object = identify_given(worker.model, name=job.model, role=card.role)
+    elif worker.model is not None:
         identity = identify(worker.model, name=job.model, role=card.role, args=job.model_args)
         has_own = callable(getattr(worker.model, "fingerprint", None))
         model_code = hash_code(type(worker.model)) if has_own else identity.source
@@ -149,9 +185,9 @@ def make_plan(
     for name, source in sources.items():
         parts[f"data {name}"] = _fingerprint(name, source, full_fingerprint, out)
     if identity is not None:
-        parts.update(_model_parts(identity))
+        parts.update(_model_parts(identity, worker.model))
     batches = make_batches(indexed, batch_size, whole_groups=card.whole_groups)
-    return Plan(job, worker.benchmark, options, indexed, batches, parts, identity, model_code)
+    return Plan(job, worker.benchmark, options, indexed, batches, parts, identity, model_code, model_object)
 
 
 def check_unchanged(
@@ -176,7 +212,7 @@ def check_unchanged(
         )
 
 
-def _model_parts(identity: ModelIdentity) -> dict[str, Any]:
+def _model_parts(identity: ModelIdentity, model: object) -> dict[str, Any]:
     parts = {f"model {key}": value for key, value in asdict(identity).items()}
     # A weights file is known by its hash and a device by its kind: where they are does not count.
     parts["model args"] = {
@@ -188,7 +224,7 @@ def _model_parts(identity: ModelIdentity) -> dict[str, Any]:
         extra = find(identity.name).card.extra
     except ModelError:
         extra = ""
-    for library in _LIBRARIES.get(extra, ()):
+    for library in sorted({*_LIBRARIES.get(extra, ()), *getattr(model, "libraries", ())}):
         parts[f"library {library}"] = metadata.version(library)
     return parts
 

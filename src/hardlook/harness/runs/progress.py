@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Self, TextIO
 
 LINE_SECONDS = 60.0
+DRAW_SECONDS = 0.25  # between two drawings of a bar in a notebook
 
 
 class NoProgress:
@@ -84,8 +85,45 @@ class BarProgress(NoProgress):
         self.bar.stop()
 
 
+class NotebookProgress(NoProgress):
+    """A bar in the output of a notebook's cell, drawn at most a few times per second."""
+
+    def __init__(self, total: int, done: int) -> None:
+        from IPython.display import HTML, display  # type: ignore[import-not-found]
+
+        self.total, self.done, self.failed = total, done, 0
+        self.start, self.start_done, self.drawn = time.monotonic(), done, 0.0
+        self.html = HTML
+        self.handle: Any = display(HTML(self.draw()), display_id=True)
+
+    def draw(self) -> str:
+        """The bar as HTML, with the rate and the time left."""
+        rate = (self.done - self.start_done) / max(time.monotonic() - self.start, 1e-9)
+        left = format_duration((self.total - self.done) / rate) if rate > 0 else "unknown time"
+        failed = f", {self.failed} failed" if self.failed else ""
+        bar = f'<progress value="{self.done}" max="{self.total}" style="width:20em"></progress>'
+        return f"{bar} {self.done} of {self.total} units{failed}, {rate:.1f}/s, {left} left"
+
+    def advance(self, units: int, failed: int) -> None:
+        """Move the bar."""
+        self.done += units
+        self.failed += failed
+        if time.monotonic() - self.drawn >= DRAW_SECONDS or self.done >= self.total:
+            self.drawn = time.monotonic()
+            self.handle.update(self.html(self.draw()))
+
+
+def is_notebook() -> bool:
+    """Whether this is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and hasattr(shell, "kernel")
+
+
 def make_progress(total: int, done: int) -> NoProgress:
-    """A bar where standard error is a terminal, else lines."""
+    """A bar in a notebook or where standard error is a terminal, else lines."""
+    if is_notebook():
+        return NotebookProgress(total, done)
     return BarProgress(total, done) if sys.stderr.isatty() else LineProgress(total, done)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hardlook.errors import HardlookError
-from hardlook.harness.registry import find_benchmark
+from hardlook.harness.registry import find_added, find_benchmark
 from hardlook.models.arguments import complete_arguments
 from hardlook.models.registry import find
 
@@ -35,12 +35,45 @@ def build_rerun_command(
     "hardlook run closed-miou --model mine:Net --model-arg size=3 --unit 'a b' --show"
     """
     name = manifest["benchmark"]["name"]
+    if (manifest.get("model") or {}).get("object") or find_added(name) is not None:
+        return _build_call(manifest, unit, out)
     words = ["hardlook", "run", name, *_model_words(manifest.get("model"), import_model)]
     words += _option_words(name, manifest["options"])
     threads = manifest.get("answers", {}).get("parts", {}).get("threads", 1)
     if threads != 1:
         words += ["--threads", str(threads)]
     return shlex.join([*words, *(["--out", out] if unit is None else ["--unit", unit, "--show"])])
+
+
+def _build_call(manifest: Mapping[str, Any], unit: str | None, out: str) -> str:
+    """The call of `hl.run` that repeats a run of a model or a benchmark that was given as an object.
+
+    >>> manifest = {"benchmark": {"name": "closed-miou"}, "options": {"scenes": 24},
+    ...             "model": {"name": "Net", "args": {}, "object": "the model is an object of Net"}}
+    >>> build_rerun_command(manifest)
+    "hl.run('closed-miou', model=..., scenes=24, out='again')  # model: the object Net"
+    >>> build_rerun_command(manifest, unit="scene-7")
+    "hl.run('closed-miou', model=..., scenes=24).unit('scene-7')  # model: the object Net"
+    """
+    name, model = manifest["benchmark"]["name"], manifest.get("model")
+    defaults = find_benchmark(name).options.model_construct().model_dump(mode="json")
+    words = [repr(name) if find_added(name) is None else name.replace("-", "_")]
+    comment = ""
+    if model and model.get("object"):
+        words.append("model=...")
+        comment = f"  # model: the object {model['name']}"
+    elif model:
+        args = list_changed_arguments(model)
+        words += [f"model={model['name']!r}", *([f"model_args={args!r}"] if args else [])]
+    words += [
+        f"{key}={value!r}"
+        for key, value in manifest["options"].items()
+        if key in defaults and value is not None and value != defaults[key]
+    ]
+    threads = manifest.get("answers", {}).get("parts", {}).get("threads", 1)
+    words += [f"threads={threads}"] if threads != 1 else []
+    words += [f"out={out!r}"] if unit is None else []
+    return f"hl.run({', '.join(words)})" + (f".unit({unit!r})" if unit is not None else "") + comment
 
 
 def _model_words(model: Mapping[str, Any] | None, import_model: bool) -> Iterator[str]:

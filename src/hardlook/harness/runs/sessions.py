@@ -143,7 +143,7 @@ def start_manifest(folder: RunFolder, plan: Plan) -> dict[str, Any]:
     document = {
         "schema": RUN_SCHEMA,
         "benchmark": {"name": plan.job.benchmark, "version": plan.benchmark.card.version},
-        "model": asdict(plan.identity) if plan.identity else None,
+        "model": _describe_model(plan),
         "options": plan.options.model_dump(mode="json"),
         "seed": plan.options.seed,
         "units": len(plan.units),
@@ -167,6 +167,12 @@ def start_manifest(folder: RunFolder, plan: Plan) -> dict[str, Any]:
             if not _list_other_claims(folder, plan.answers):
                 write_atomically(folder.manifest_path, format_checked_json(document))
         return folder.read_manifest()
+
+
+def _describe_model(plan: Plan) -> dict[str, Any] | None:
+    if plan.identity is None:
+        return None
+    return asdict(plan.identity) | ({"object": plan.model_object} if plan.model_object else {})
 
 
 def _has_records(folder: RunFolder) -> bool:

@@ -18,21 +18,54 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.models.few_shot.stacking import Stack, StackedLearner, squared_distances
-from hardlook.models.unit_vectors import unit_vectors
+from hardlook.models.few_shot.stacking import TaskGroup, divide_lengths, squared_lengths
+from hardlook.models.few_shot.table_products import ProductLearner, Products, TaskProducts
 
 
-class NearestCentroid(StackedLearner):
+class NearestCentroid(ProductLearner):
     """Scores are minus the squared Euclidean distances to the class means; their softmax is ProtoNet's probability."""
 
-    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+    centred = True
+
+    def score_products(self, tasks: TaskProducts) -> Products:
         """(T, q, ways) float32, at most 0."""
-        return -squared_distances(stack.query, stack.class_means())
+        products, squares = _compare_means(tasks)
+        return np.asarray(np.minimum(2 * products - tasks.query_squares[:, :, None] - squares[:, None], 0))
+
+    def score_features(self, group: TaskGroup) -> NDArray[np.float32]:
+        """(T, q, ways) float32, at most 0."""
+        scores, averaging = group.empty_scores(), group.averaging
+        buffer: NDArray[np.float32] | None = None
+        for place, (support, query) in enumerate(group):
+            means = averaging @ support
+            # Distances are small differences of large squares; moved to the means' middle, the squares are small too.
+            middle = means.mean(axis=0)
+            means -= middle
+            buffer = np.subtract(query, middle, out=buffer)
+            np.matmul(buffer, 2 * means.T, out=scores[place])
+            scores[place] -= squared_lengths(buffer)[:, None] + squared_lengths(means)
+        return np.minimum(scores, 0, out=scores)
 
 
-class CosineCentroid(StackedLearner):
+class CosineCentroid(ProductLearner):
     """Scores are cosines to the class means, which are taken before any vector's length is changed."""
 
-    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+    def score_products(self, tasks: TaskProducts) -> Products:
         """(T, q, ways) float32, in [-1, 1]; 0 for a vector of length 0."""
-        return unit_vectors(stack.query) @ unit_vectors(stack.class_means()).transpose(0, 2, 1)
+        products, squares = _compare_means(tasks)
+        return divide_lengths(products, tasks.query_squares, np.maximum(squares, 0))
+
+    def score_features(self, group: TaskGroup) -> NDArray[np.float32]:
+        """(T, q, ways) float32, in [-1, 1]; 0 for a vector of length 0."""
+        scores, averaging = group.empty_scores(), group.averaging
+        for place, (support, query) in enumerate(group):
+            means = averaging @ support
+            products = np.matmul(query, means.T, out=scores[place])
+            scores[place] = divide_lengths(products, squared_lengths(query), squared_lengths(means))
+        return scores
+
+
+def _compare_means(tasks: TaskProducts) -> tuple[Products, Products]:
+    """Products (T, q, ways) of the queries with the class means, and (T, ways) of the means with themselves."""
+    averaging = tasks.averaging
+    return tasks.crosswise @ averaging.T, ((averaging @ tasks.within) * averaging).sum(axis=2)

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.models.few_shot.published_settings import COVAMNET_QUERY
-from hardlook.models.few_shot.stacking import Stack, StackedLearner, class_cells, descriptors, query_blocks
+from hardlook.models.few_shot.stacking import GroupedLearner, TaskGroup, class_cells, descriptors, query_blocks
 from hardlook.models.unit_vectors import unit_vectors
 
 QueryForm = Literal["channels", "descriptors", "centred"]
 
 
-class CovaMNet(StackedLearner):
+class CovaMNet(GroupedLearner):
     """The covariance metric; works on maps (n, C, h, w).
 
     `query`: what is done to a query's map first. `channels` gives each channel length 1 over the cells, as the
@@ -39,17 +39,15 @@ class CovaMNet(StackedLearner):
     def __init__(self, query: QueryForm = COVAMNET_QUERY) -> None:
         self.query = query
 
-    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+    def score_group(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32, at least 0; a class of one descriptor varies nowhere and scores 0."""
-        tasks, queries = stack.query.shape[:2]
-        scores = np.empty((tasks, queries, stack.ways), np.float32)
-        classes = class_cells(stack)
-        for task in range(tasks):
-            support = descriptors(stack.support[task]).reshape(-1, stack.support.shape[2])
-            spread = np.concatenate([_centred(support[pool], axis=0) for pool in classes])
-            query = self._prepared(descriptors(stack.query[task]))
+        scores = group.empty_scores()
+        for task, (shown, asked) in enumerate(group):
+            query = self._prepared(descriptors(asked))
             cells = query.shape[1]
-            for block in query_blocks(queries, cells * len(spread)):
+            support, classes = descriptors(shown).reshape(-1, query.shape[2]), class_cells(group, cells)
+            spread = np.concatenate([_centred(support[pool], axis=0) for pool in classes])
+            for block in query_blocks(group.queries, cells * len(spread)):
                 # x' S x is |X x|^2 / (n - 1) for centred descriptors X, so the C x C covariance is never made.
                 along = np.square(query[block].reshape(-1, query.shape[2]) @ spread.T)
                 for way, pool in enumerate(classes):

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
 from hardlook.models.few_shot.published_settings import DEEPBDC_DIMENSION, DEEPBDC_FLOOR
-from hardlook.models.few_shot.stacking import Stack, StackedLearner, query_blocks
+from hardlook.models.few_shot.stacking import GroupedLearner, TaskGroup, query_blocks
 from hardlook.randomness import generator
 
 
-class DeepBDC(StackedLearner):
+class DeepBDC(GroupedLearner):
     """ProtoNet on distance covariance matrices; works on maps (n, C, h, w).
 
     `dimension`: maps with more channels are brought down to so many. The paper trains a 1 x 1 convolution for this;
@@ -44,19 +44,17 @@ class DeepBDC(StackedLearner):
             raise OptionError(f"dimension is {dimension}", remedy="two channels at least have a distance")
         self.dimension, self.seed = dimension, seed
 
-    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+    def score_group(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32 inner products (one shot) or minus squared distances."""
-        tasks, queries = stack.query.shape[:2]
-        scores = np.empty((tasks, queries, stack.ways), np.float32)
-        ends = np.cumsum(stack.shots)
-        for task in range(tasks):
-            shown = np.split(self._channels(stack.support[task]), ends[:-1])
-            means = np.stack([_mean_matrix(channels) for channels in shown])
-            query = self._channels(stack.query[task])
-            for block in query_blocks(queries, query.shape[1] ** 2):
+        scores, single = group.empty_scores(), group.shots.max() == 1
+        for task, (shown, asked) in enumerate(group):
+            classes = np.split(self._channels(shown), group.starts[1:])
+            means = np.stack([_mean_matrix(channels) for channels in classes])
+            query = self._channels(asked)
+            for block in query_blocks(group.queries, query.shape[1] ** 2):
                 rows = bdc_matrices(query[block]).reshape(-1, means.shape[1])
                 products = rows @ means.T
-                if stack.shots.max() == 1:
+                if single:
                     scores[task, block] = products
                 else:
                     lengths = np.einsum("ij,ij->i", rows, rows)[:, None] + np.einsum("ij,ij->i", means, means)

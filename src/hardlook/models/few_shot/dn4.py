@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
 from hardlook.models.few_shot.published_settings import DN4_NEIGHBOURS
-from hardlook.models.few_shot.stacking import Stack, StackedLearner, class_cells, descriptors, query_blocks
+from hardlook.models.few_shot.stacking import GroupedLearner, TaskGroup, class_cells, descriptors, query_blocks
 from hardlook.models.unit_vectors import unit_vectors
 
 
-class DN4(StackedLearner):
+class DN4(GroupedLearner):
     """Image-to-class cosines of local descriptors; works on maps (n, C, h, w).
 
     `neighbours`: how many of the pool a descriptor is compared with. A class whose pool is smaller counts the mean
@@ -37,17 +37,16 @@ class DN4(StackedLearner):
             raise OptionError(f"neighbours is {neighbours}", remedy="at least one neighbour is compared")
         self.neighbours = neighbours
 
-    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+    def score_group(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32 sums of cosines, within +- neighbours x h x w."""
-        tasks, queries = stack.query.shape[:2]
-        scores = np.empty((tasks, queries, stack.ways), np.float32)
-        classes = class_cells(stack)
+        scores = group.empty_scores()
         # Task by task: one product is large enough to keep the processor busy, and its bits have no neighbours.
-        for task in range(tasks):
-            support = unit_vectors(descriptors(stack.support[task])).reshape(-1, stack.support.shape[2])
-            query = unit_vectors(descriptors(stack.query[task]))
+        for task, (shown, asked) in enumerate(group):
+            query = unit_vectors(descriptors(asked))
             cells = query.shape[1]
-            for block in query_blocks(queries, cells * len(support)):
+            support = unit_vectors(descriptors(shown)).reshape(-1, query.shape[2])
+            classes = class_cells(group, cells)
+            for block in query_blocks(group.queries, cells * len(support)):
                 cosines = query[block].reshape(-1, query.shape[2]) @ support.T
                 for way, pool in enumerate(classes):
                     scores[task, block, way] = self._nearest(cosines[:, pool]).reshape(-1, cells).sum(axis=1)

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.models.few_shot.published_settings import FRN_ALPHA, FRN_BETA, FRN_LEAST_LAMBDA
-from hardlook.models.few_shot.stacking import Stack, StackedLearner, class_cells, descriptors, query_blocks
+from hardlook.models.few_shot.stacking import GroupedLearner, TaskGroup, class_cells, descriptors, query_blocks
 
 
-class FRN(StackedLearner):
+class FRN(GroupedLearner):
     """Reconstruction of query maps; works on maps (n, C, h, w).
 
     `alpha`, `beta`: the logarithms of what multiplies n / C in lambda, and of rho. `downscale`: divide maps by
@@ -35,18 +35,17 @@ class FRN(StackedLearner):
     def __init__(self, alpha: float = FRN_ALPHA, beta: float = FRN_BETA, downscale: bool = True) -> None:
         self.alpha, self.beta, self.downscale = alpha, beta, downscale
 
-    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+    def score_group(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32 minus mean squared errors, at most 0 up to rounding."""
-        tasks, queries, channels = stack.query.shape[:3]
-        scores = np.empty((tasks, queries, stack.ways), np.float32)
-        classes = class_cells(stack)
-        factor = np.float32(1 / np.sqrt(channels) if self.downscale else 1)
-        for task in range(tasks):
-            support = descriptors(stack.support[task]).reshape(-1, channels) * factor
-            query = descriptors(stack.query[task]) * factor
-            ridges = [self._ridge(support[pool]) for pool in classes]
+        scores = group.empty_scores()
+        for task, (shown, asked) in enumerate(group):
+            channels = asked.shape[1]
+            factor = np.float32(1 / np.sqrt(channels) if self.downscale else 1)
+            query = descriptors(asked) * factor
             cells = query.shape[1]
-            for block in query_blocks(queries, cells * len(support)):
+            support, classes = descriptors(shown).reshape(-1, channels) * factor, class_cells(group, cells)
+            ridges = [self._ridge(support[pool]) for pool in classes]
+            for block in query_blocks(group.queries, cells * len(support)):
                 rows = query[block].reshape(-1, channels)
                 products = rows @ support.T
                 whole = np.einsum("ij,ij->i", rows, rows)

@@ -15,17 +15,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.models.few_shot.published_settings import MATCHING_SCALE
-from hardlook.models.few_shot.stacking import Stack, StackedLearner, softmax
-from hardlook.models.unit_vectors import unit_vectors
+from hardlook.models.few_shot.stacking import ClassLayout, TaskGroup, divide_lengths, multiply_rows, squared_lengths
+from hardlook.models.few_shot.table_products import ProductLearner, Products, TaskProducts
 
 
-class Matching(StackedLearner):
+class Matching(ProductLearner):
     """A class's score is the attention that its supports get together; cosines are multiplied by `scale` before."""
 
     def __init__(self, scale: float = MATCHING_SCALE) -> None:
         self.scale = scale
 
-    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+    def score_products(self, tasks: TaskProducts) -> Products:
         """(T, q, ways) float32: probabilities, each row sums to 1."""
-        cosines = unit_vectors(stack.query) @ unit_vectors(stack.support).transpose(0, 2, 1)
-        return np.add.reduceat(softmax(self.scale * cosines), stack.starts, axis=2)
+        squares = np.einsum("tii->ti", tasks.within)
+        return self._attend(divide_lengths(tasks.crosswise, tasks.query_squares, squares), tasks)
+
+    def score_features(self, group: TaskGroup) -> NDArray[np.float32]:
+        """(T, q, ways) float32: probabilities, each row sums to 1."""
+        count, supports = len(group), group.labels.shape[1]
+        cosines = np.empty((count, group.queries, supports), np.float32)
+        for place, (support, query) in enumerate(group):
+            products = multiply_rows(query, support, cosines[place])
+            cosines[place] = divide_lengths(products, squared_lengths(query), squared_lengths(support))
+        return self._attend(cosines, group)
+
+    def _attend(self, cosines: Products, layout: ClassLayout) -> NDArray[np.float32]:
+        """(T, q, ways) shares of the classes in the softmax of the cosines (T, q, n), which are overwritten."""
+        cosines *= np.float32(self.scale)
+        cosines -= cosines.max(axis=2, keepdims=True)
+        attention = np.exp(cosines, out=cosines) @ layout.membership
+        return np.asarray(attention / attention.sum(axis=2, keepdims=True))

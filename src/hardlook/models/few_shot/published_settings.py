@@ -77,3 +77,15 @@ PROPAGATION_NEIGHBOURS, PROPAGATION_ALPHA = 20, 0.99
 
 PROPAGATION_SIGMA = 0.1
 """Ours: TPN learns it. Chosen on Caltech-101 with EfficientNet-Lite0, where .075 to .15 do as well."""
+
+BD_CSPN_EPSILON, BD_CSPN_CONFIDENT = 10.0, 8
+
+LAPLACIAN_NEIGHBOURS, LAPLACIAN_STEPS = 3, 20
+LAPLACIAN_WEIGHT = 0.7
+"""The paper chooses the weight on validation data for each dataset and shot; .7 is in use for miniImageNet, 5 shots."""
+
+TIM_STEPS, TIM_RATE, TIM_TEMPERATURE = 1000, 1e-4, 15.0
+TIM_SUPERVISION, TIM_CONDITIONAL = 0.1, 0.1
+
+PT_MAP_POWER, PT_MAP_PENALTY, PT_MAP_RATE, PT_MAP_STEPS = 0.5, 10.0, 0.2, 20
+"""Rate and steps as in the authors' code."""

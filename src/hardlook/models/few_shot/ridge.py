@@ -16,38 +16,49 @@ from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
 from hardlook.models.few_shot.published_settings import R2D2_LAMBDA
-from hardlook.models.few_shot.stacking import Stack, StackedLearner
+from hardlook.models.few_shot.stacking import TaskGroup, multiply_rows
+from hardlook.models.few_shot.table_products import ProductLearner, Products, TaskProducts
 
 
-class Ridge(StackedLearner):
+class Ridge(ProductLearner):
     """Scores are X_q W with W = argmin |X W - Y|^2 + penalty |W|^2, Y one-hot; no intercept. `penalty` above 0."""
 
     flags = ("GL", "TT")
+    dtype = np.float64
 
     def __init__(self, penalty: float = R2D2_LAMBDA) -> None:
         if not penalty > 0:
             raise OptionError(f"a penalty of {penalty} leaves the weights undetermined", remedy="penalty is above 0")
         self.penalty = penalty
 
-    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+    def score_products(self, tasks: TaskProducts) -> Products:
+        """(T, q, ways) float64: about 1 for the class, about 0 for others, nearer 0 by the penalty."""
+        system = tasks.within + self.penalty * np.eye(tasks.within.shape[1])
+        targets = np.broadcast_to(tasks.membership, (len(system), *tasks.membership.shape))
+        return np.asarray(tasks.crosswise @ np.linalg.solve(system, targets))
+
+    def score_features(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32: about 1 for the class, about 0 for others, nearer 0 by the penalty."""
-        return stack.query @ ridge_weights(stack.support, stack.membership, self.penalty)
+        scores, targets = group.empty_scores(), group.membership.astype(np.float64)
+        for place, (support, query) in enumerate(group):
+            np.matmul(query, ridge_weights(support, targets, self.penalty).T, out=scores[place])
+        return scores
 
 
-def ridge_weights(support: NDArray[np.float32], targets: NDArray[np.float32], penalty: float) -> NDArray[np.float32]:
-    """W (T, D, N) of supports (T, n, D) and targets (n, N).
+def ridge_weights(support: NDArray[np.float32], targets: NDArray[np.float64], penalty: float) -> NDArray[np.float32]:
+    """W' (N, D) of supports (n, D) and targets (n, N).
 
-    >>> ridge_weights(np.ones((1, 2, 1), np.float32), np.array([[2.0], [4.0]], np.float32), penalty=1).tolist()
-    [[[2.0]]]
+    >>> ridge_weights(np.ones((2, 1), np.float32), np.array([[2.0], [4.0]]), penalty=1).tolist()
+    [[2.0]]
     """
     # (X'X + p I)^-1 X' = X' (XX' + p I)^-1: the smaller of the two systems is solved. In float64, since a small
     # penalty beside large features leaves float32 no digits.
     wide = support.astype(np.float64)
-    turned = wide.transpose(0, 2, 1)
-    rows, columns = support.shape[1:]
+    rows, columns = wide.shape
     if rows <= columns:
-        right = np.broadcast_to(targets, (len(support), *targets.shape))
-        weights = turned @ np.linalg.solve(wide @ turned + penalty * np.eye(rows), right)
+        gram = multiply_rows(wide, wide, np.empty((rows, rows)))
+        gram.flat[:: rows + 1] += penalty
+        weights = np.ascontiguousarray(np.linalg.solve(gram, targets).T) @ wide
     else:
-        weights = np.linalg.solve(turned @ wide + penalty * np.eye(columns), turned @ targets)
-    return weights.astype(np.float32)
+        weights = np.linalg.solve(wide.T @ wide + penalty * np.eye(columns), wide.T @ targets).T
+    return np.asarray(weights, np.float32)

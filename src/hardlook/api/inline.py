@@ -1,0 +1,107 @@
+"""HTML that notebooks show inline: tables, figures and pages, each complete in itself.
+
+A notebook has its own style, so colours and spacing are written into each element.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hardlook.errors import OptionError
+from hardlook.harness.sections import Chart, Table
+
+_CELL = "padding:2px 10px;text-align:{align};vertical-align:top"
+_PAGE_HEIGHT = 640
+
+
+def draw_inline_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> str:
+    """A plain HTML table; numbers are written to three decimals and aligned to the right.
+
+    >>> draw_inline_table(["score", "value"], [["mIoU", 0.51234]]).count("0.512")
+    1
+    """
+    from hardlook.report.formatting import MISSING
+
+    def cell(value: Any, tag: str = "td") -> str:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        style = _CELL.format(align="right" if is_number else "left")
+        missing = value is None or value == "" or value != value
+        text = MISSING if missing else f"{value:.3f}" if isinstance(value, float) else html.escape(str(value))
+        return f'<{tag} style="{style}">{text}</{tag}>'
+
+    head = "".join(cell(name, "th") for name in columns)
+    body = "".join("<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows)
+    caption = f"<p><b>{html.escape(title)}</b></p>" if title else ""
+    return f"{caption}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def embed_page(page: str, height: int = _PAGE_HEIGHT) -> str:
+    """A whole page in a frame of its own, so that its style and the notebook's do not mix."""
+    style = f"width:100%;height:{height}px;border:1px solid #ccc"
+    return f'<iframe srcdoc="{html.escape(page, quote=True)}" style="{style}"></iframe>'
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that was written to `path`; a notebook shows it in a frame."""
+
+    path: Path
+    text: str = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        return embed_page(self.text)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One chart of a report: shown inline, or saved as SVG, PDF, PNG or CSV by the suffix of the file."""
+
+    name: str
+    chart: Chart = field(repr=False)
+
+    @property
+    def svg(self) -> str:
+        """The drawing; empty where there is nothing to draw."""
+        from hardlook.report.charts.standalone import standalone_svg
+
+        return standalone_svg(self.chart, filled=True)
+
+    @property
+    def frame(self) -> Any:
+        """The numbers behind the chart, as a polars frame."""
+        from hardlook.report.charts import tabulate
+
+        return make_frame(tabulate(self.chart))
+
+    def save(self, path: str | Path, *, width: float = 165.0, dark: bool = False, ppi: float = 300.0) -> Path:
+        """Write the figure in the format of the file's suffix, `width` millimetres wide."""
+        from hardlook.harness.runs.folder import write_atomically
+        from hardlook.report.figures import FigureFormat, render_figure
+
+        file = Path(path)
+        ending = file.suffix.lower().removeprefix(".")
+        if ending not in list(FigureFormat):
+            raise OptionError(f"{file}: its suffix is no format", remedy="end it in .svg, .pdf, .png or .csv")
+        write_atomically(file, render_figure(self.chart, FigureFormat(ending), width=width, dark=dark, ppi=ppi))
+        return file
+
+    def _repr_html_(self) -> str:
+        drawn = self.svg.partition("?>")[2]
+        return drawn or f"<p>{html.escape(self.chart.title)}: there is no value to draw.</p>"
+
+
+def make_frame(table: Table) -> Any:
+    """A table of a report as a polars frame; columns of the same name are numbered."""
+    import polars as pl
+
+    names: list[str] = []
+    for name in table.columns:
+        count = sum(one == name or one.startswith(f"{name} (") for one in names)
+        names.append(f"{name} ({count + 1})" if count else name)
+    width = len(names)
+    rows = [[*row, *[None] * (width - len(row))][:width] for row in table.rows]
+    return pl.DataFrame(rows, schema=names, orient="row", strict=False, infer_schema_length=None)

@@ -1,0 +1,216 @@
+"""`hl.run`: run or resume a benchmark. `hardlook run` calls it and adds nothing but printing."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from hardlook.api.runs import Run
+from hardlook.errors import OptionError
+from hardlook.harness.benchmark import Benchmark
+from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs.engines import ENGINES, EngineName
+
+if TYPE_CHECKING:
+    from hardlook.harness.runs.launch import RunSettings
+
+Progress = Callable[[int, int], Any]
+Paths = Mapping[str, str | Path] | str | Path
+
+
+def run(
+    benchmark: str | Benchmark,
+    *,
+    model: Any = None,
+    model_args: Mapping[str, Any] | None = None,
+    weights: str | Path | None = None,
+    device: str | None = None,
+    data: Paths | None = None,
+    gt: str | Path | None = None,
+    pred: str | Path | None = None,
+    reading: Mapping[str, str] | None = None,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    engine: EngineName = "inline",
+    workers: int = 2,
+    address: str = "",
+    gpus: float = 0.0,
+    prefetch: int | None = None,
+    shard: tuple[int, int] | None = None,
+    batch_size: int | None = None,
+    threads: int = 1,
+    unit_timeout: float | None = None,
+    on_error: Literal["record", "stop"] = "record",
+    max_failures: float = 0.01,
+    new: bool = False,
+    full_fingerprint: bool = False,
+    progress: bool | Progress = True,
+    report: bool = True,
+    **options: Any,
+) -> Run:
+    """Run a benchmark, or resume the run in the folder `out`: the same run as that of `hardlook run`.
+
+    Names and options are those of the command line, with underscores: `hl.run("toss", model=net, data={"voc":
+    "VOC2012", "pairs": "TOSS"}, tiers="1,2", out="runs/mine")`.
+
+    Args:
+        benchmark: A name (`hl.benchmarks()` lists them), or a `Benchmark`.
+        model: A name (`hl.models()` lists them), `package.module:Class`, or an object that has the methods of the
+            benchmark's role; a network or function that has not is wrapped by `hl.wrap`. An object is known by a hash
+            of its source and of everything it holds.
+        model_args: Arguments of a model that is given by name.
+        weights: A weights file of your own, for a model that is given by name.
+        device: Such as `cuda`; of learners on features it is that of the encoder, too.
+        data: Datasets by name, or one path where the benchmark takes one folder; none means the planted world.
+        gt: Ground truth of stored predictions.
+        pred: Stored predictions, scored in place of a model.
+        reading: Which reading, where a paper's text and numbers differ.
+        seed: Seed of everything that is drawn.
+        out: The run folder; without one a new temporary folder, which `Run.folder` names.
+        engine: Where units are evaluated: `inline`, `processes` or `ray`.
+        workers: Processes or Ray actors.
+        address: An existing Ray cluster.
+        gpus: GPUs that a Ray actor takes.
+        prefetch: Inline, processes that read files ahead; 2 on a GPU.
+        shard: (i, N) evaluates the i-th of N parts of a run that processes share.
+        batch_size: Units per batch; None keeps the folder's, or chooses one.
+        threads: Threads of each worker.
+        unit_timeout: Seconds after which a unit fails.
+        on_error: `record` a failed unit and continue, or `stop`.
+        max_failures: Share of failed units above which the run stops.
+        new: Set an earlier run in the folder aside.
+        full_fingerprint: Hash all files anew, without the cache.
+        progress: Whether to show a progress bar; or a function of total and done that returns one.
+        report: Whether to write `report.html`.
+        **options: The benchmark's own options; `hardlook run BENCHMARK --help` lists them.
+    """
+    from hardlook.harness.joined_runs.fold_models import launch_folds
+    from hardlook.harness.runs.progress import make_progress
+
+    found = find_benchmark(benchmark) if isinstance(benchmark, str) else benchmark
+    given: dict[str, Any] = {**options, "data": _name_paths(data), "reading": dict(reading or {})}
+    given.update({key: value for key, value in (("gt", gt), ("pred", pred), ("seed", seed)) if value is not None})
+    args = dict(model_args or {})
+    args.update({key: str(value) for key, value in (("weights", weights), ("device", device)) if value is not None})
+    if model is None or isinstance(model, str):
+        given, args = pass_device_to_encoder(found, given, model, args, device)
+    else:
+        model = _serve(model, found)
+    settings = build_settings(
+        engine=engine,
+        workers=workers,
+        prefetch=prefetch,
+        address=address,
+        gpus=gpus,
+        unit_timeout=unit_timeout,
+        on_error=on_error,
+        max_failures=max_failures,
+        shard=shard,
+        new=new,
+        on_gpu=str(args.get("device", getattr(model, "device", ""))).startswith("cuda"),
+    )
+    folder = Path(tempfile.mkdtemp(prefix="hardlook-")) / "run" if out is None else Path(out).expanduser()
+    done = launch_folds(
+        benchmark,
+        out=folder,
+        model=model,
+        model_args=args,
+        given=given,
+        settings=settings,
+        batch_size=batch_size,
+        threads=threads,
+        full_fingerprint=full_fingerprint,
+        show_progress=progress if callable(progress) else make_progress if progress else None,
+    )
+    if done.scored is not None and report:
+        from hardlook.report.run_report import write_report
+
+        write_report(done.scored)
+    return Run(folder, scored=done.scored, progress=done.progress)
+
+
+def join(runs: list[str | Path | Run], out: str | Path, *, new: bool = False) -> Run:
+    """Join finished runs on disjoint units, such as those of four folds, into one run in the folder `out`."""
+    from hardlook.harness.joined_runs.joining import join_runs
+    from hardlook.report.run_report import write_report
+
+    folders = [one.folder if isinstance(one, Run) else Path(one) for one in runs]
+    scored = join_runs(folders, Path(out), new=new)
+    write_report(scored)
+    return Run(scored.folder.path, scored=scored)
+
+
+def _name_paths(data: Paths | None) -> dict[str, Path]:
+    """Datasets by name; a single path is the one called `root`."""
+    if data is None:
+        return {}
+    named = data if isinstance(data, Mapping) else {"root": data}
+    return {name: Path(path).expanduser() for name, path in named.items()}
+
+
+def _serve(model: Any, benchmark: Benchmark) -> Any:
+    """The model itself where it has the methods of the benchmark's role, else wrapped."""
+    from hardlook.models.registry import missing_members
+    from hardlook.models.wrapping import wrap
+
+    if isinstance(model, type):
+        raise OptionError(
+            f"the model is the class {model.__qualname__}", remedy=f"give an object of it: {model.__qualname__}(...)"
+        )
+    role = benchmark.card.role
+    return wrap(model, role=role) if missing_members(model, role) else model
+
+
+def pass_device_to_encoder(
+    benchmark: Benchmark, given: dict[str, Any], model: str | None, args: dict[str, Any], device: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options and arguments with the device for the encoder, where a learner works on features.
+
+    A learner that takes no device itself gets none.
+    """
+    from hardlook.models.registry import find, takes_argument
+
+    role = benchmark.card.role
+    name = model or benchmark.card.default_model
+    if device is None or "encoder_args" not in benchmark.options.model_fields or not name:
+        return given, args
+    kind: Any = benchmark.options
+    encoder: str = kind(data=given["data"], encoder=given.get("encoder")).encoder_name()
+    if getattr(find(name, role).factory(), "accepts", "") == "images":
+        return given, args
+    takes_device = takes_argument(encoder, "encoder", "device")
+    if takes_device and not takes_argument(name, role, "device"):
+        args = {key: value for key, value in args.items() if key != "device"}
+    encoder_args = given.get("encoder_args") or ""
+    if takes_device and "device=" not in encoder_args:
+        given = {**given, "encoder_args": f"{encoder_args},device={device}".strip(",")}
+    return given, args
+
+
+def build_settings(
+    *,
+    engine: str,
+    workers: int,
+    prefetch: int | None,
+    address: str,
+    gpus: float,
+    unit_timeout: float | None,
+    on_error: str,
+    max_failures: float,
+    shard: tuple[int, int] | None,
+    new: bool,
+    on_gpu: bool,
+) -> RunSettings:
+    """How the run behaves; an error for an engine or a rule that does not exist."""
+    from hardlook.harness.runs.engines import EngineOptions
+    from hardlook.harness.runs.launch import RunSettings
+
+    if engine not in ENGINES:
+        raise OptionError(f"--engine {engine}: there is no such engine", remedy=f"one of {', '.join(ENGINES)}")
+    if on_error not in ("record", "stop"):
+        raise OptionError(f"--on-error {on_error}: expected record or stop")
+    ahead = prefetch if prefetch is not None else (2 if on_gpu else 0)
+    where = EngineOptions(engine, workers, ahead, address, gpus, unit_timeout or 0.0)  # type: ignore[arg-type]
+    return RunSettings(where, on_error, max_failures, shard, new)  # type: ignore[arg-type]
