@@ -12,7 +12,7 @@ _spec = importlib.util.spec_from_file_location("structure", ROOT / "tools" / "st
 structure = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(structure)
 
-EXTRAS = {"torch", "onnxruntime", "ai_edge_litert", "transformers", "ray", "starlette", "itsdangerous"}
+EXTRAS = {"torch", "onnxruntime", "ai_edge_litert", "transformers", "torchmetrics", "ray", "starlette", "itsdangerous"}
 # What knows arrays and nothing else of hardlook beyond these.
 ARRAYS_ONLY = {
     "hardlook.metrics": (),
@@ -137,6 +137,20 @@ def test_extras_are_never_imported_at_the_top():
     assert not wrong
 
 
-def test_nothing_needs_torchvision_or_timm():
-    for path, _ in modules().values():
-        assert not {"torchvision", "timm"} & set(path.read_text(encoding="utf-8").replace(".", " ").split()), path
+# Each is imported in one file, inside functions: its compiled operators may not fit the installed torch.
+FAMILIES = {
+    "timm": "hardlook.models.families.timm_encoders",
+    "torchvision": "hardlook.models.families.torchvision_models",
+    "segmentation_models_pytorch": "hardlook.models.families.smp_segmenters",
+}
+
+
+def test_model_families_are_imported_in_their_own_file_only():
+    wrong = []
+    for name, (_, tree) in modules().items():
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            packages = {one.partition(".")[0] for one in names} & FAMILIES.keys()
+            wrong += [f"{name} imports {package}" for package in packages if FAMILIES[package] != name]
+    assert not wrong

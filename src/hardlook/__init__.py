@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from hardlook.api.runs import load as load
     from hardlook.api.runs import runs as runs
     from hardlook.harness.benchmark import Benchmark as Benchmark
-    from hardlook.models.listing import models as models  # type: ignore[no-redef]
+    from hardlook.models.listing import models as models
     from hardlook.models.registry import register as register
     from hardlook.models.wrapping import wrap as wrap
-    from hardlook.similarity.measures import similarity as similarity  # type: ignore[no-redef]
+    from hardlook.similarity.measures import similarity as similarity
 
 __version__ = "0.2.0"
 

@@ -59,7 +59,7 @@ def test_the_function_and_the_command_make_the_same_run(tmp_path, benchmark, cap
 def _without_times(page, stamp):
     """The page without the sessions of its provenance, which hold times, process ids and folders."""
     text = page.replace(stamp, b"")
-    start = text.index(b'&#34;sessions&#34;')
+    start = text.index(b"&#34;sessions&#34;")
     return text[:start] + text[text.index(b"</pre>", start) :]
 
 

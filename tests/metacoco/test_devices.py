@@ -15,23 +15,24 @@ def world(tmp_path_factory):
     return write_world(tmp_path_factory.mktemp("world") / "w", "concept-context", count=96)
 
 
-def test_a_gpu_is_for_the_encoder_and_its_absence_is_a_sentence(hardlook, world, tmp_path):
+def test_a_gpu_is_for_encoder_and_learner_and_its_absence_is_a_sentence(hardlook, world, tmp_path):
     torch = pytest.importorskip("torch", reason="the extra torch is not installed")
     if torch.cuda.is_available():
         pytest.skip("a GPU is here")
-    words = ("run", "metacoco", "--data", world, "--model", "nearest-centroid", *TASKS)
-    answer = hardlook(
-        *words, "--out", tmp_path / "run", "--quiet", "--encoder", "efficientnet-lite0", "--device", "cuda"
-    )
-    assert answer.code == 1
-    assert "the model 'efficientnet-lite0' cannot run on cuda: torch finds 0 GPUs" in answer.err
-    assert "AssertionError" not in answer.err
+    words = ("run", "metacoco", "--data", world, *TASKS, "--quiet", "--encoder", "efficientnet-lite0")
+    for learner, named in (("k-nn", "efficientnet-lite0"), ("nearest-centroid", "nearest-centroid")):
+        answer = hardlook(*words, "--out", tmp_path / learner, "--device", "cuda", "--model", learner)
+        assert answer.code == 1
+        assert f"the model '{named}' cannot run on cuda: torch finds 0 GPUs" in answer.err
+        assert "AssertionError" not in answer.err
 
 
 def test_an_encoder_without_a_device_leaves_it_to_the_learner(hardlook, world, tmp_path):
-    words = ("run", "metacoco", "--data", world, "--model", "nearest-centroid", *TASKS)
-    answer = hardlook(*words, "--out", tmp_path / "run", "--quiet", "--encoder", "planted-encoder", "--device", "cpu")
-    assert answer.code == 1 and "'nearest-centroid' has no argument 'device'" in answer.err
+    words = ("run", "metacoco", "--data", world, *TASKS, "--quiet", "--encoder", "planted-encoder", "--device", "cpu")
+    answer = hardlook(*words, "--model", "k-nn", "--out", tmp_path / "none")
+    assert answer.code == 1 and "'k-nn' has no argument 'device'" in answer.err
+    answer = hardlook(*words, "--model", "nearest-centroid", "--out", tmp_path / "run")
+    assert answer.code == 0, answer.err
 
 
 def test_what_a_run_has_encoded_no_other_command_encodes_again(hardlook, world, tmp_path, monkeypatch):

@@ -76,3 +76,20 @@ def test_counts_are_whole_and_not_negative():
         pixel_counts([4, -1, -2], "pixels")
     with pytest.raises(ValueError, match="pixels: expected integers, got float64"):
         pixel_counts([1.5], "pixels")
+
+
+def test_tensors_of_the_host_share_their_memory():
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(6).reshape(2, 3)
+    assert np.shares_memory(as_numpy(tensor), tensor.numpy())
+    assert np.shares_memory(as_numpy(tensor.T), tensor.numpy())
+    assert as_numpy(torch.ones(2, requires_grad=True)).tolist() == [1, 1]
+
+
+def test_only_tensors_of_one_device_are_on_it():
+    torch = pytest.importorskip("torch")
+    there, here = torch.zeros(2, device="meta"), torch.zeros(2)
+    assert arrays.is_on_device(there, there)
+    assert not arrays.is_on_device(there, here)
+    assert not arrays.is_on_device(here, here)
+    assert not arrays.is_on_device(there, np.zeros(2))

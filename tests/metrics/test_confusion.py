@@ -217,3 +217,47 @@ def test_a_square_matrix_has_no_nameless_label():
 def test_another_shape_is_named():
     with pytest.raises(ValueError, match=r"got \(2, 5\)"):
         confusion_costs(np.zeros((2, 5), int), np.eye(2))
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(0, 300), st.sampled_from([None, 255, -3]),
+    st.sampled_from(["int64", "int32", "uint8"]),
+)  # fmt: skip
+def test_pairs_that_are_counted_on_a_device_are_those_of_the_host(seed, classes, pixels, ignore, dtype):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, classes, pixels)
+    if ignore is not None:
+        truth[rng.random(pixels) < 0.2] = ignore
+    # -3 is 253 as a byte, which is ignored by nobody.
+    truth = truth if dtype != "uint8" or ignore != -3 else truth.clip(0)
+    prediction = rng.integers(-2 if dtype != "uint8" else 0, classes + 2, pixels)
+    maps = truth.astype(dtype), prediction.astype(dtype)
+    expected = np.zeros((classes + 2, classes + 1), np.int64)
+    count_pairs_numpy(*maps, classes, ignore, expected)
+    # The device's function is called on the host: of a table and, with few pixels, of the pairs seen.
+    cells, counts = module.count_pairs_on_device(*map(torch.from_numpy, maps), classes, ignore)
+    table = np.zeros(classes * (classes + 1), np.int64)
+    table[cells] = counts
+    assert np.array_equal(table.reshape(classes, classes + 1), expected[:classes])
+
+
+@pytest.mark.parametrize("classes", [3, 5000])
+def test_tensors_on_a_device_have_the_errors_of_the_host(classes, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(module, "is_on_device", lambda *arrays: all(hasattr(one, "detach") for one in arrays))
+    counts = PairCounts(classes)
+    counts.add(torch.tensor([0, 1, 255 if classes == 3 else 2]), torch.tensor([0, 7000, 1]))
+    before = [values.tolist() for values in counts.pairs()]
+    assert before[:2] == ([[0, 1], [0, 3]] if classes == 3 else [[0, 1, 2], [0, 5000, 1]])
+    for truth, prediction, words in (
+        (torch.tensor([0, classes + 2]), torch.tensor([0, 0]), f"truth holds label {classes + 2}, outside"),
+        (torch.tensor([0, -1]), torch.tensor([0, 0]), "truth holds label -1, outside"),
+        (torch.tensor([0.0]), torch.tensor([0]), "truth: expected integers, got torch.float32"),
+        (torch.tensor([0]), torch.tensor([0, 1]), r"truth has shape \(1,\), prediction \(2,\)"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            counts.add(truth, prediction)
+        with pytest.raises(ValueError, match=words.replace("torch.", "")):
+            PairCounts(classes).add(truth.numpy(), prediction.numpy())
+    assert [values.tolist() for values in counts.pairs()] == before

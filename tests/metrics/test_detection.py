@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from hardlook import metrics
+from hardlook.metrics import detection
 from hardlook.metrics.detection import Detections, Objects
 from hardlook.metrics.panoptic import Segments
 
@@ -57,3 +58,20 @@ def test_tensors_of_sixteen_bits_are_taken_as_they_are():
 
 def test_they_are_names_of_the_package():
     assert (metrics.Objects, metrics.Detections, metrics.Segments) == (Objects, Detections, Segments)
+
+
+@pytest.mark.parametrize("found", [1, 4])
+def test_masks_that_are_compared_on_a_device_overlap_as_on_the_host(found, monkeypatch):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(found)
+    masks = rng.random((found, 9, 11)) < 0.5, rng.random((3, 9, 11)) < 0.5
+    masks[1][2] = False
+    crowd = np.array([False, True, False])
+    expected = detection.mask_overlap(*masks, crowd)
+    assert expected[0, 0] == (masks[0][0] & masks[1][0]).sum() / (masks[0][0] | masks[1][0]).sum()
+    monkeypatch.setattr(detection, "is_on_device", lambda *arrays: all(hasattr(one, "detach") for one in arrays))
+    tensors = [torch.from_numpy(one) for one in masks]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert np.array_equal(detection.mask_overlap(*tensors, crowd), expected)
+    with pytest.raises(ValueError, match=r"detections are \(9, 11\), objects \(9, 10\)"):
+        detection.mask_overlap(tensors[0], tensors[1][:, :, :10], crowd)

@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -87,3 +90,19 @@ def test_reset_forgets():
     accumulated.reset()
     accumulated.update(np.array([0]), np.array([0]))
     assert accumulated.compute() == 1.0
+
+
+@pytest.mark.parametrize("other", [metric.MeanIoU(4), metric.MeanIoU(3, ignore=254)])
+def test_counts_of_other_classes_or_ignored_labels_do_not_merge(other):
+    with pytest.raises(ValueError, match="other: expected 3 classes and ignore 255, got "):
+        metric.MeanIoU(3).merge(other)
+
+
+def test_reset_leaves_a_copy_of_the_metric_as_it_was():
+    whole = metric.MeanIoU(3)
+    whole.update(TRUTH, PREDICTION)
+    other = copy.copy(whole)
+    other.reset()
+    assert whole.compute() == pytest.approx(0.5)
+    assert np.isnan(other.compute())
+    assert pickle.loads(pickle.dumps(whole)).compute() == whole.compute()

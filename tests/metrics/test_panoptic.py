@@ -3,11 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hardlook.metrics import panoptic
 from hardlook.metrics.kernels.segment_overlaps import count_overlaps
 from hardlook.metrics.panoptic import (
     NO_PARTNER,
     Segments,
     count_overlaps_numpy,
+    count_overlaps_on_device,
     join_matches,
     match_segments,
     segment_overlaps,
@@ -138,3 +140,32 @@ def test_tensors_and_types_may_differ():
 def test_segment_overlaps_what_does_not_fit_is_named(truth, prediction, true_ids, predicted_ids, words):
     with pytest.raises(ValueError, match=words):
         segment_overlaps(truth, prediction, np.array(true_ids, np.int64), np.array(predicted_ids, np.int64))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+def test_maps_that_are_counted_on_a_device_overlap_as_on_the_host(seed, segments):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(seed)
+    ids = np.append(0, rng.choice(np.arange(-50, 50)[np.arange(-50, 50) != 0], segments, replace=False))
+    maps = ids[rng.integers(0, segments + 1, (2, 5, 6))]
+    listed = rng.permutation(ids)[: segments + 1], rng.permutation(ids)[:segments]
+    counted = count_overlaps_on_device(*(torch.from_numpy(one) for one in maps), *listed)
+    assert np.array_equal(counted, count_overlaps_numpy(*maps, *listed))
+
+
+def test_tensors_on_a_device_have_the_matches_and_errors_of_the_host(monkeypatch):
+    torch = pytest.importorskip("torch")
+    maps = np.array([[1, 1, 1, 1], [2, 2, 0, 0]]), np.array([[8, 8, 8, 0], [0, 9, 9, 9]])
+    tables = Segments([1, 2], [0, 1]), Segments([8, 9], [0, 0])
+    expected = rows(match_segments(maps[0], tables[0], maps[1], tables[1]))
+    monkeypatch.setattr(panoptic, "is_on_device", lambda *arrays: all(hasattr(one, "detach") for one in arrays))
+    true, called = map(torch.from_numpy, maps)
+    assert rows(match_segments(true, tables[0], called, tables[1])) == expected
+    for given_maps, given_tables, words in (
+        ((true, called), (Segments([1], [0]), tables[1]), "true map holds segment 2, which its table does not list"),
+        ((true, called), (tables[0], Segments([8, 9, 7], [0, 0, 0])), "lists 7, which its map does not hold"),
+        ((true, called[:1]), tables, r"true map has shape \(2, 4\), predicted map \(1, 4\)"),
+        ((true.float(), called), tables, "true map: expected integers, got torch.float32"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            match_segments(given_maps[0], given_tables[0], given_maps[1], given_tables[1])

@@ -26,7 +26,7 @@ TOPICS = {
     "spuriousness": "contexts",
     "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks",
     "closed-miou": "labels", "open-miou": "labels", "open-ap": "labels", "open-pq": "labels", "similarity": "labels",
-    "label-tables": "labels",
+    "label-tables": "labels", "metrics-in-training": "labels",
     "collect": "collecting", "collect-security": "collecting", "collect-deploy": "collecting",
     "compare": "reports", "report": "reports", "leaderboard": "reports", "explorer": "reports", "export": "reports",
 }  # fmt: skip

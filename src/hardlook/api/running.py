@@ -213,4 +213,4 @@ def build_settings(
         raise OptionError(f"--on-error {on_error}: expected record or stop")
     ahead = prefetch if prefetch is not None else (2 if on_gpu else 0)
     where = EngineOptions(engine, workers, ahead, address, gpus, unit_timeout or 0.0)  # type: ignore[arg-type]
-    return RunSettings(where, on_error, max_failures, shard, new)  # type: ignore[arg-type]
+    return RunSettings(where, on_error, max_failures, shard, new)

@@ -231,15 +231,14 @@ def progress_with_note(card: BenchmarkCard, values: dict[str, Any]) -> Callable[
     """
     from hardlook.harness.runs.progress import NoProgress, make_progress
 
-    shown = False if values["quiet"] else make_progress
     if values["model"] or values["pred"] is not None or not card.default_model:
-        return shown
+        return not values["quiet"]
     note = f"no --model given: {card.default_model} is used; `hardlook models --role {card.role}` lists others"
     waiting = [note]
 
     def start(total: int, done: int) -> Any:
         while waiting:
             typer.echo(waiting.pop(), err=True)
-        return shown(total, done) if shown else NoProgress()
+        return NoProgress() if values["quiet"] else make_progress(total, done)
 
     return start

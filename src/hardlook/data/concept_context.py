@@ -22,7 +22,7 @@ from __future__ import annotations
 import csv
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -145,6 +145,11 @@ class ConceptContextDataset:
             tuple(group for group in groups if len({row.split for row in group}) == 1),
             tuple(group for group in groups if len({row.split for row in group}) > 1),
         )
+
+
+def drop_images(dataset: ConceptContextDataset, names: Collection[str]) -> ConceptContextDataset:
+    """The dataset without the images of these names."""
+    return replace(dataset, rows=tuple(row for row in dataset.rows if row.name not in names)) if names else dataset
 
 
 def hash_images(rows: Sequence[ConceptContextImage]) -> tuple[str, ...]:

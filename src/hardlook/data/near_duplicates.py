@@ -25,8 +25,8 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,6 +34,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.data.concept_context import ConceptContextImage
 from hardlook.data.images import read_image
 from hardlook.errors import DataError
 from hardlook.file_hashes import default_cache_file, hash_files
@@ -62,7 +63,7 @@ _MAX_PARAMETERS = 500  # of a query; old SQLite allows 999
 _TABLE = "CREATE TABLE IF NOT EXISTS decoded_images (content TEXT PRIMARY KEY, pixels TEXT, thumbnail BLOB)"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class DecodedImages:
     """What is kept of n decoded images.
 
@@ -72,8 +73,9 @@ class DecodedImages:
 
     contents: tuple[str, ...]
     pixels: tuple[str, ...]
-    thumbnails: NDArray[np.uint8]
-    corrupt: dict[int, str]
+    # What follows from the contents is not compared.
+    thumbnails: NDArray[np.uint8] = field(compare=False, repr=False)
+    corrupt: dict[int, str] = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,7 @@ def _store_decoded(path: Path, made: dict[str, tuple[str, bytes]]) -> None:
         store.executemany("INSERT OR REPLACE INTO decoded_images VALUES (?, ?, ?)", rows)
 
 
+@lru_cache(maxsize=1)
 def group_similar_images(decoded: DecodedImages) -> tuple[SimilarImages, ...]:
     """Groups of two or more positions with different files, by their first; corrupt images are in none."""
     from scipy.sparse import coo_array
@@ -211,6 +214,29 @@ def group_similar_images(decoded: DecodedImages) -> tuple[SimilarImages, ...]:
         for label, group in members.items()
         if len({decoded.contents[i] for i in group}) > 1
     )
+
+
+def find_leaks(rows: Sequence[ConceptContextImage], decoded: DecodedImages, tested: str | None) -> tuple[str, ...]:
+    """Names of the images of the split `tested` to leave out, so that no two that are left show the same picture.
+
+    Of a group that shows one picture the first file stays, under all of its contexts. None stays where the group has
+    several concepts, or an image of another split. `decoded` are the `rows`; `tested` is None for all images.
+    """
+    contents = decoded.contents
+    same: dict[str, list[int]] = {}
+    for place, content in enumerate(contents):
+        if content:
+            same.setdefault(content, []).append(place)
+    # A file may be listed several times, with several contexts or, wrongly, concepts.
+    groups = [group.positions for group in group_similar_images(decoded)]
+    groups += [tuple(group) for group in same.values() if len(group) > 1]
+    dropped: set[int] = set()
+    for group in groups:
+        mixed = len({rows[place].concept for place in group}) > 1
+        shared = tested is not None and any(rows[place].split != tested for place in group)
+        kept = None if mixed or shared else contents[group[0]]
+        dropped.update(place for place in group if contents[place] != kept)
+    return tuple(rows[place].name for place in sorted(dropped) if tested in (None, rows[place].split))
 
 
 def find_near_duplicates(thumbnails: NDArray[np.uint8]) -> tuple[_Numbers, NDArray[np.float64]]:

@@ -49,6 +49,15 @@ class MetaCocoOptions(BenchmarkOptions):
     train_contexts: tuple[str, ...] = option(
         (), "Contexts that the model was trained on; their images are left out of the test.", changes="units"
     )
+    near_duplicates: Literal["keep", "drop", "refuse"] = option(
+        "keep",
+        "Images of equal pixels, re-saved, resized, mirrored or slightly cropped copies: keep them, drop them, refuse.",
+        changes="units",
+        added=True,
+    )
+    skip_corrupt: bool = option(
+        False, "Decode all images first; leave out and count those that cannot be read.", changes="units", added=True
+    )
     scenes: int = option(
         480, "Number of scenes of the planted world, without --data.", changes="units", ge=480, le=100_000
     )

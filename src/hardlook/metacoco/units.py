@@ -13,7 +13,14 @@ from typing import cast
 
 import numpy as np
 
-from hardlook.data.concept_context import ConceptContextDataset, ImageTable, build_image_table, open_dataset
+from hardlook.data.concept_context import (
+    ConceptContextDataset,
+    ImageTable,
+    build_image_table,
+    drop_images,
+    open_dataset,
+)
+from hardlook.data.near_duplicates import decode_images, find_leaks
 from hardlook.errors import DataError, OptionError
 from hardlook.fingerprints import hash_sources, hash_value
 from hardlook.harness.benchmark import Unit, UnitList
@@ -35,7 +42,8 @@ EXAMPLES = 5  # names of images that are left out
 class ImageSource:
     """Which images tasks are drawn from; an empty `path` is the planted world.
 
-    `keep` and `drop` are contexts. `without` names images that are left out because another split has them too.
+    `keep` and `drop` are contexts. `without` names images that are left out because another split has them too,
+    `similar` those of which another image shows the same picture, `corrupt` those that cannot be read.
     `fingerprint` is that of the images when the tasks were listed: loading others is an error.
 
     >>> ImageSource("PACS", None, None, 0, (), (), 480).choose_split(("train", "test"))
@@ -50,6 +58,8 @@ class ImageSource:
     drop: tuple[str, ...]
     scenes: int
     without: tuple[str, ...] = ()
+    similar: tuple[str, ...] = ()
+    corrupt: tuple[str, ...] = ()
     fingerprint: str = ""
 
     def choose_split(self, splits: Sequence[str]) -> str | None:
@@ -188,8 +198,33 @@ def make_source(options: MetaCocoOptions) -> ImageSource:
     if not source.path:
         return replace(source, fingerprint=_make_world(source).fingerprint())
     dataset = open_dataset(source.path, rule=source.rule, seed=source.seed)
+    if options.skip_corrupt or options.near_duplicates != "keep":
+        source = _decode_source(dataset, source, options)
+        dataset = drop_images(dataset, {*source.corrupt, *source.similar})
     source = replace(source, without=_find_images_in_two_splits(dataset, source))
     return replace(source, fingerprint=_load_dataset(dataset, source).fingerprint)
+
+
+def _decode_source(dataset: ConceptContextDataset, source: ImageSource, options: MetaCocoOptions) -> ImageSource:
+    """The source with its corrupt images and near-duplicates listed, or an error where the options refuse them."""
+    tested = source.choose_split(dataset.splits)
+    rows = dataset.rows if options.near_duplicates != "keep" else dataset.of_split(tested)
+    decoded = decode_images([row.path for row in rows])
+    if decoded.corrupt and not options.skip_corrupt:
+        (place, why), *_ = decoded.corrupt.items()
+        what = f"{len(decoded.corrupt)} of {len(rows)} images cannot be read; the first: {why}"
+        raise DataError(what, file=rows[place].path, remedy="replace them, or leave them out by --skip-corrupt")
+    # Corrupt images of other splits are of no concern here.
+    corrupt = tuple(rows[place].name for place in decoded.corrupt if tested in (None, rows[place].split))
+    source = replace(source, corrupt=corrupt)
+    if options.near_duplicates == "keep":
+        return source
+    similar = find_leaks(rows, decoded, tested)
+    if similar and options.near_duplicates == "refuse":
+        what = f"{len(similar)} images show the same picture as others: {', '.join(similar[:EXAMPLES])}"
+        remedy = "`hardlook data inspect --decode` shows them; leave them out by --near-duplicates drop"
+        raise DataError(what + (", ..." if len(similar) > EXAMPLES else ""), file=source.path, remedy=remedy)
+    return replace(source, similar=similar)
 
 
 def _find_images_in_two_splits(dataset: ConceptContextDataset, source: ImageSource) -> tuple[str, ...]:
@@ -217,7 +252,8 @@ def load_images(source: ImageSource) -> TaskImages:
         table = build_image_table(list(map(world.concept, every)), list(map(world.context, every)), names)
         hashes = tuple(f"{world.fingerprint()}-{name}" for name in names)
         return TaskImages(table, (), hashes, names, world.fingerprint(), world)
-    images = _load_dataset(open_dataset(source.path, rule=source.rule, seed=source.seed), source)
+    dataset = open_dataset(source.path, rule=source.rule, seed=source.seed)
+    images = _load_dataset(drop_images(dataset, {*source.corrupt, *source.similar}), source)
     if source.fingerprint not in ("", images.fingerprint):
         what = "the images, their labels or their splits changed after the tasks were listed"
         raise DataError(what, file=source.path, remedy="give the command again, with another --out or --new")
@@ -260,6 +296,12 @@ def _load_dataset(dataset: ConceptContextDataset, source: ImageSource) -> TaskIm
     if source.without:
         why = "another split has the same content; `hardlook data inspect` lists all of them"
         left_out.append(LeftOut("images in two splits", len(source.without), why, source.without[:EXAMPLES]))
+    if source.similar:
+        why = "another image shows the same picture; `hardlook data inspect --decode` shows all of them"
+        left_out.append(LeftOut("near-duplicate images", len(source.similar), why, source.similar[:EXAMPLES]))
+    if source.corrupt:
+        why = "they cannot be read; `hardlook data inspect --decode` says why"
+        left_out.append(LeftOut("corrupt images", len(source.corrupt), why, source.corrupt[:EXAMPLES]))
     contents = tuple(hash_of[row.name] for row in kept)
     return TaskImages(
         build_image_table([row.concept for row in kept], [row.context for row in kept], contents),

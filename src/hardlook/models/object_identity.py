@@ -153,7 +153,7 @@ class _ObjectHasher:
             for item in array.ravel().tolist():
                 self.add(item)
             return
-        self.digest.update(array.tobytes() if array.dtype.kind in "mM" else memoryview(array).cast("B"))
+        self.digest.update(array.tobytes())
         self.numbers += array.size
 
     def _add_tensor(self, value: Any) -> None:
@@ -258,12 +258,18 @@ def is_library(module: str | None) -> bool:
 
 
 def _read_source(value: Any) -> str:
-    """The source of a class or function; its bytecode where there is no source, as in `python -c`."""
+    """The source of a class or function; its bytecode where there is none, as in `python -c`, and of a lambda.
+
+    The source of a lambda is its line, which may hold others.
+    """
     try:
-        return inspect.getsource(value)
+        source = inspect.getsource(value)
     except (OSError, TypeError):
-        functions = [value] if isinstance(value, types.FunctionType) else _list_functions(value)
-        return "\n".join(f"{one.__qualname__} {_describe_code(one.__code__)}" for one in functions)
+        source = ""
+    if source and getattr(value, "__name__", "") != "<lambda>":
+        return source
+    functions = [value] if isinstance(value, types.FunctionType) else _list_functions(value)
+    return "\n".join(f"{one.__qualname__} {_describe_code(one.__code__)}" for one in functions)
 
 
 def _list_functions(kind: type) -> list[types.FunctionType]:

@@ -7,13 +7,15 @@
 ['planted-segmenter']
 
 A name is looked up among the built-in models (`built_in.toml`) and those added with `@register`, then among the entry
-points of the group `hardlook.models`, then read as `package.module:attribute`. The module of a built-in model is
+points of the group `hardlook.models`, then read as `package.module:attribute`; a name with the prefix of a family
+(`timm:resnet50`) is that family's before all but the first of these. The module of a built-in model is
 imported when the model is built. The class or factory of an entry point or dotted path may carry `hardlook_card`, a
 mapping with any of `role`, `summary`, `licence`, `extra` and `weights`.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import tomllib
@@ -29,6 +31,7 @@ from typing import Any, TypeVar
 
 from hardlook.errors import HardlookError, ModelError
 from hardlook.models.arguments import convert_arguments
+from hardlook.models.families import load_family, split_name
 from hardlook.models.roles import ROLES
 
 MARKS = {
@@ -80,6 +83,8 @@ class RegistryEntry:
     @property
     def path(self) -> str:
         """Where the factory is, as `package.module:attribute`."""
+        if isinstance(self.target, functools.partial):
+            return self.card.name
         return self.target if isinstance(self.target, str) else f"{self.target.__module__}:{self.target.__qualname__}"
 
 
@@ -121,6 +126,8 @@ def find(name: str, role: str | None = None) -> RegistryEntry:
     """The model of that name; a `ModelError` with similar names when there is none, of `role` before others."""
     if name in _REGISTERED:
         return _REGISTERED[name]
+    if in_family := split_name(name):
+        return _find_in_family(*in_family)
     points = _entry_points()
     for point in points:
         if point.name == name:
@@ -132,6 +139,17 @@ def find(name: str, role: str | None = None) -> RegistryEntry:
     listed = f"`hardlook models --role {role}` lists those that fit" if role else "`hardlook models` lists them all"
     remedy = f"{hint}{listed}; a class of your own is named package.module:Class"
     raise ModelError(f"there is no model {name!r}", remedy=remedy)
+
+
+def _find_in_family(prefix: str, name: str) -> RegistryEntry:
+    family = load_family(prefix)
+    if not name:
+        remedy = f"`hardlook models --family {prefix}` lists them"
+        raise ModelError(f"which model of {prefix}? {prefix}: names none", remedy=remedy)
+    card = ModelCard(
+        f"{prefix}:{name}", family.find_roles(name), family.summary, extra=family.extra, origin=f"family {prefix}"
+    )
+    return RegistryEntry(card, functools.partial(family.build, name))
 
 
 def resolve(name: str, role: str, args: Mapping[str, Any] | None = None) -> tuple[Callable[..., Any], dict[str, Any]]:

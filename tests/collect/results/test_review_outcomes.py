@@ -166,3 +166,9 @@ def test_claims_are_written_with_their_counts(tmp_path):
         ("1.jpg", "cat", "snow", "2", "1"),
         ("b, c.jpg", "dog", "snow", "0", "3"),
     ]
+
+
+def test_where_all_reviews_are_alike_their_share_has_the_bounds_of_a_share():
+    found = measure_agreement(*two_people([1, 0] * 10, [1, 0] * 10))["percent"]
+    # Twenty of twenty images: Clopper and Pearson.
+    assert (found["value"], found["high"]) == (1, 1) and found["low"] == pytest.approx(0.025 ** (1 / 20))

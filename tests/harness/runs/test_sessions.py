@@ -1,5 +1,8 @@
-"""What a session notes about its machine, against what the machine says itself."""
+"""What a session notes about its machine, and who holds a run."""
 
+import json
+import os
+import socket
 from importlib import metadata
 from pathlib import Path
 
@@ -8,8 +11,17 @@ import polars as pl
 import pytest
 
 import hardlook
+from hardlook.errors import RunError
 from hardlook.harness.runs import sessions
-from hardlook.harness.runs.sessions import describe_hardware, list_versions
+from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.sessions import (
+    Session,
+    claim_run,
+    describe_hardware,
+    describe_mixed_code,
+    list_sessions,
+    list_versions,
+)
 
 MEMORY = Path("/proc/meminfo")
 
@@ -30,3 +42,86 @@ def test_versions_are_those_of_the_libraries_and_absent_ones_are_left_out(monkey
     assert found["scipy"] == metadata.version("scipy")
     monkeypatch.setattr(sessions, "_VERSIONED", ("no-such-package", "numpy"))
     assert list(list_versions()) == ["python", "hardlook", "numpy"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder(tmp_path)
+
+
+def test_a_run_is_held_by_one_process_which_the_error_names(folder):
+    with claim_run(folder, answers="abc"):
+        note = json.loads((folder.path / ".running").read_text())
+        assert (note["process"], note["host"], note["answers"]) == (os.getpid(), socket.gethostname(), "abc")
+        with pytest.raises(RunError) as caught, claim_run(folder):
+            pass
+        assert f"process {os.getpid()} on {socket.gethostname()}, since {note['since']}" in str(caught.value)
+    # Held by nobody, it can be held again, however often.
+    for _ in range(2):
+        with claim_run(folder):
+            pass
+
+
+def test_shards_are_held_one_by_one_and_not_beside_the_whole_run(folder):
+    with claim_run(folder, (1, 2)), claim_run(folder, (2, 2)):
+        for shard in ((1, 2), (2, 2), None):
+            with pytest.raises(RunError, match="a run is under way"), claim_run(folder, shard):
+                pass
+    with claim_run(folder), pytest.raises(RunError, match="a run is under way"), claim_run(folder, (1, 2)):
+        pass
+
+
+def test_of_several_notes_the_error_names_the_process_that_holds_the_run(folder):
+    gone = {"process": 4_000_001, "host": "elsewhere", "since": "long ago"}
+    with claim_run(folder, (2, 3)):
+        for name in (".running", ".running-1-of-3"):
+            (folder.path / name).write_text(json.dumps(gone))
+        with pytest.raises(RunError) as caught, claim_run(folder):
+            pass
+    assert f"process {os.getpid()} on" in str(caught.value) and "elsewhere" not in str(caught.value)
+    assert "delete" in caught.value.remedy and ".running-2-of-3" in caught.value.remedy
+
+
+@pytest.mark.parametrize("note", ["", "{", "[1]"])
+def test_who_holds_a_run_is_unknown_where_the_note_cannot_be_read(folder, note):
+    with claim_run(folder):
+        (folder.path / ".running").write_text(note)
+        with pytest.raises(RunError, match="process unknown on an unknown machine, since an unknown time"):
+            with claim_run(folder):
+                pass
+
+
+def test_sessions_come_from_their_files_or_else_from_the_manifest(folder):
+    first, second = Session("inline", id="a"), Session("ray", id="b")
+    for one in (second, first):
+        one.save(folder)
+    stored = [{"id": "b", "engine": "old"}, {"id": "c", "engine": "processes"}, "no session", {"engine": "nameless"}]
+    rows = list_sessions(folder, {"sessions": stored})
+    assert [(row["id"], row["engine"]) for row in rows] == [("a", "inline"), ("b", "ray"), ("c", "processes")]
+    for name in ("b", "d"):
+        (folder.sessions_path / f"{name}.json").write_text("{")
+    rows = list_sessions(folder, {"sessions": stored})
+    assert [(row["id"], row.get("engine"), row.get("outcome")) for row in rows] == [
+        ("a", "inline", "running"),
+        ("b", "old", None),
+        ("c", "processes", None),
+        ("d", None, "unreadable"),
+    ]
+    assert [row["id"] for row in list_sessions(folder, {"sessions": "damaged"})] == ["a", "b", "d"]
+
+
+def test_code_is_mixed_where_sessions_of_these_records_ran_other_code():
+    def session(code="aaa", model_code="mmm", answers="x", **more):
+        return {"code": code, "model_code": model_code, "answers": answers, "answered": 1, **more}
+
+    both = [session(), session("bbb", "nnn")]
+    sentence = "its records were made by different versions of the code of "
+    assert describe_mixed_code([session(), session("bbb")], "x") == f"{sentence}hardlook (aaa, bbb)"
+    assert describe_mixed_code([session(), session("aaa", "nnn")], "x") == f"{sentence}the model (mmm, nnn)"
+    assert describe_mixed_code(both, "x") == f"{sentence}hardlook (aaa, bbb) and of the model (mmm, nnn)"
+    assert describe_mixed_code([session(), session()], "x") == ""
+    # Other records, and sessions that made none; one under way is about to.
+    assert describe_mixed_code([session(), session("bbb", answers="y")], "x") == ""
+    assert describe_mixed_code([session(), session("bbb", answered=0)], "x") == ""
+    running = session("bbb", answered=0, outcome="running")
+    assert describe_mixed_code([session(), running], "x") == f"{sentence}hardlook (aaa, bbb)"

@@ -24,7 +24,7 @@ LEARNERS = {
     "bd-cspn": {},
     "laplacian-shot": {},
     "tim": {"steps": "20"},
-    "pt-map": {},
+    "pt-map": {"steps": "3"},
     "linear-head": QUICK,
     "cosine-head": QUICK,
     "neg-cosine-head": QUICK,

@@ -178,19 +178,46 @@ def segment_by_hand(classes, masks, things, threshold=0.5):
     return answer.numpy(), drawn
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_panoptic_segments_of_queries(seed):
-    things = (True, False, False)
-    classes = random_tensor(1, 8, 4, seed=seed, scale=4)
-    masks = random_tensor(1, 8, 3, 5, seed=seed + 100, scale=4)
+def test_panoptic_segments_of_queries():
+    things, counts = (True, False, False), []
+    for seed in range(12):
+        classes = random_tensor(1, 8, 4, seed=seed, scale=4)
+        # Four upright bands, each claimed by two queries.
+        bands = torch.arange(20)[None, None, None] // 5 == torch.arange(8)[None, :, None, None] // 2
+        masks = 12.0 * bands - 6 + random_tensor(1, 8, 12, 20, seed=seed + 100, scale=3)
+        raw = {"class_queries_logits": classes, "masks_queries_logits": masks}
+        [found] = read_segments(raw, [SHAPE], THREE, things, READING)
+        expected, labels = segment_by_hand(classes, masks, things)
+        assert found.labels == labels
+        assert np.mean(found.map == expected) > 0.999
+        [same] = read_segments({"logits": classes, "pred_masks": masks}, [SHAPE], THREE, things, READING)
+        assert np.array_equal(same.map, found.map)
+        counts.append(len(labels))
+    assert max(counts) > 2
+
+
+def test_stuff_of_two_queries_is_one_segment_and_things_are_two():
+    classes = torch.full((1, 2, 4), -9.0)
+    classes[0, :, 1] = 9
+    masks = torch.full((1, 2, 12, 20), -9.0)
+    masks[0, 0, :, :10], masks[0, 1, :, 10:] = 9, 9
     raw = {"class_queries_logits": classes, "masks_queries_logits": masks}
-    [found] = read_segments(raw, [SHAPE], THREE, things, READING)
-    expected, labels = segment_by_hand(classes, masks, things)
-    assert found.labels == labels
-    assert np.mean(found.map == expected) > 0.999
-    assert seed or len(labels) > 1
-    [same] = read_segments({"logits": classes, "pred_masks": masks}, [SHAPE], THREE, things, READING)
-    assert np.array_equal(same.map, found.map)
+    for things, labels in (((True, False, True), {1: 1}), ((True, True, True), {1: 1, 2: 1})):
+        [found] = read_segments(raw, [SHAPE], THREE, things, READING)
+        assert found.labels == labels
+        assert found.map[0, [0, 39]].tolist() == [1, max(labels)]
+
+
+def test_a_query_that_wins_too_little_of_its_mask_is_no_segment():
+    classes = torch.full((1, 2, 4), -9.0)
+    classes[0, 0, 0], classes[0, 1, 1] = 9, 2  # the first is surer of its class
+    masks = torch.full((1, 2, 12, 20), 9.0)
+    masks[0, 0, :, 10:] = -9  # the second loses half of its mask
+    [found] = read_segments(
+        {"class_queries_logits": classes, "masks_queries_logits": masks}, [SHAPE], THREE, (True,) * 3, READING
+    )
+    assert found.labels == {1: 0}
+    assert found.map[0, [0, 39]].tolist() == [1, 0]
 
 
 def test_queries_that_are_sure_of_nothing_draw_nothing():

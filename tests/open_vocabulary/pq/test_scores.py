@@ -50,3 +50,13 @@ def test_similarity_forgives_a_part_of_each_confusion(records):
         assert unforgiven[true, called] == pytest.approx(count * (1 - alike))
     # The most costly come first.
     assert list(unforgiven.values()) == sorted(unforgiven.values(), reverse=True)
+
+
+def test_where_no_segment_is_true_or_predicted_the_scores_say_so(records):
+    lists = ("true", "called", "intersection", "union", "excused")
+    empty = records.with_columns(pl.lit([], records.schema[name]).alias(name) for name in lists)
+    for frame, reason in ((records, ""), (empty, scores.NOTHING)):
+        card = BENCHMARK.score(frame, OPTIONS)
+        found = {(one.name, *one.slice.values()): one for one in card.scores}
+        assert {found[(name,)].reason for name in ("open-pq", "pq", "open-gain")} == {reason}
+        assert {one.reason for one in card.scores if "kind" in one.slice} <= {""}

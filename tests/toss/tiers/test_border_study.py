@@ -32,6 +32,17 @@ def test_a_blurred_border_is_wider_and_a_blank_map_has_none():
     assert summary.blank == 1 and summary.width.value == 0
 
 
+@pytest.mark.parametrize(("share", "bounds"), [(0.0, (0, 1 - 0.025 ** (1 / 20))), (1.0, (0.025 ** (1 / 20), 1))])
+def test_where_all_images_agree_the_share_has_the_bounds_of_a_share_and_the_width_none(share, bounds):
+    summary = summarise_borders("model", [Border(share, 2.0)] * 20)
+    interval = summary.undecided.interval
+    assert (interval.low, interval.high) == pytest.approx(bounds)
+    assert not summary.width.interval.defined
+    # A width has a lowest value and no highest.
+    few = summarise_borders("model", [Border(share, width) for width in (0.0, 0.0, 0.0, 9.0)]).width.interval
+    assert few.low >= 0 and few.high > 9
+
+
 class Pictures:
     """Images of 512 x 512, white in the first n columns, where n is the image's name."""
 

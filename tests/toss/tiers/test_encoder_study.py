@@ -69,3 +69,18 @@ def test_a_chart_of_many_pairs_draws_evenly_spaced_ones_and_says_so(pairs, step)
     assert [spot.x for spot in scatter.spots] == cosines["a"][::step].tolist()
     assert [spot.y for spot in scatter.spots] == cosines["b"][::step].tolist()
     assert f"every {step}. drawn" in scatter.caption and document["pairs"] == pairs
+
+
+def test_the_interval_of_an_agreement_is_that_of_a_share():
+    def interval(turned):
+        """Of thirty pairs the second encoder says the opposite on so many."""
+        first = np.arange(30.0)
+        second = np.where(np.arange(30) < turned, 29 - first, first) if turned < 30 else -first
+        found = compare_encoders({"a": first, "b": second}, [str(place) for place in range(30)])
+        return found.agreement.value, found.agreement.interval
+
+    value, whole = interval(0)
+    # Thirty of thirty: Clopper and Pearson's lower bound is .025 ** (1 / 30).
+    assert (value, whole.high) == (1, 1) and whole.low == pytest.approx(0.025 ** (1 / 30))
+    value, none = interval(30)
+    assert (value, none.low) == (0, 0) and none.high == pytest.approx(1 - 0.025 ** (1 / 30))

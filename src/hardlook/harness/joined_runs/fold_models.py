@@ -25,7 +25,7 @@ from hardlook.harness.runs.launch import RunProgress, RunResult, RunSettings, la
 
 
 def launch_folds(
-    benchmark: str,
+    benchmark: str | Benchmark,
     *,
     out: Path,
     model_args: Mapping[str, Any] | None = None,
@@ -37,7 +37,8 @@ def launch_folds(
     args, given, settings = dict(model_args or {}), dict(given or {}), settings or RunSettings()
     if not has_fold(args):
         return launch(benchmark, out=out, model_args=args, given=given, settings=settings, **more)
-    folds = list_model_folds(find_benchmark(benchmark), given, args)
+    found = find_benchmark(benchmark) if isinstance(benchmark, str) else benchmark
+    folds = list_model_folds(found, given, args)
     if len(folds) == 1:
         own = fill_fold(args, folds[0])
         return launch(benchmark, out=out, model_args=own, given=given, settings=settings, **more)

@@ -19,7 +19,7 @@ class ByValue:
     value: Any
 
     def __reduce__(self) -> tuple[Any, ...]:
-        import cloudpickle
+        import cloudpickle  # type: ignore[import-untyped]
 
         try:
             return _load, (cloudpickle.dumps(self.value),)

@@ -1,7 +1,9 @@
 """Image effects that stand for contexts: snow, dusk, fog, autumn, sketch, grey, blur, and grass and water by masks.
 
 Every effect is a function of an image (H, W, 3) uint8 and a random generator; the same generator state gives the same
-pixels. Grass and water replace the background and take the object's mask too.
+pixels. Grass and water replace the background and take the object's mask too. Lengths are shares of the shorter side,
+and what follows from edges in the image (rims of snow, pencil lines) is computed at one working size: an image and a
+smaller copy of it look alike in every effect.
 
 >>> photo = np.full((48, 64, 3), 120, np.uint8)
 >>> bool((apply_effect(photo, "fog", np.random.default_rng(0), strength=0.0) == photo).all())
@@ -29,7 +31,9 @@ from hardlook.errors import OptionError
 Pixels = NDArray[np.uint8]
 Plane = NDArray[np.float32]
 
-VERSION = 1  # raise it when an effect's pixels change
+VERSION = 2  # raise it when an effect's pixels change
+WORKING_SIDE = 128  # shorter side in pixels at which edges are looked for
+FLAKES_SIDE = 256  # and at which flakes are drawn
 
 
 def apply_effect(
@@ -52,6 +56,7 @@ def apply_effect(
     return changed if strength >= 1 else to_uint8(blend(image, changed, strength))
 
 
+RIM_FALL = 90  # Sobel response that is a full rim, at the working size
 _SNOW = np.array([240, 245, 252], np.float32)
 _MIST = np.array([206, 211, 214], np.float32)
 
@@ -84,27 +89,27 @@ def _lying(image: Pixels, rng: np.random.Generator) -> Plane:
     )
     depth = np.linspace(0, 1, height, dtype=np.float32)[:, None] - crest[None]
     bank = np.clip(depth / 0.05, 0, 1)
-    calm = cv2.GaussianBlur(to_grey(image), (0, 0), max(0.8, 0.012 * min(height, width)))
+    working = resize_plane(to_grey(image), find_working_shape((height, width)))
+    calm = cv2.GaussianBlur(working, (0, 0), 0.012 * WORKING_SIDE)
     # Falling brightness from one row to the next is where the top of something meets the light behind it.
-    falls = np.clip(-cv2.Sobel(calm, cv2.CV_32F, 0, 1, ksize=3) / 120, 0, 1)
-    rim = cv2.dilate(falls, np.ones((make_odd(0.035 * height), 1), np.uint8), anchor=(0, 0))
-    rim = cv2.GaussianBlur(rim, (0, 0), max(0.6, 0.006 * height))
+    falls = np.clip(-cv2.Sobel(calm, cv2.CV_32F, 0, 1, ksize=3) / RIM_FALL, 0, 1)
+    rim = cv2.dilate(falls, np.ones((make_odd(0.035 * len(working)), 1), np.uint8), anchor=(0, 0))
+    rim = resize_plane(np.asarray(cv2.GaussianBlur(rim, (0, 0), 0.006 * len(working)), np.float32), (height, width))
     return np.asarray(np.maximum(bank, np.clip(rim * 1.1, 0, 0.75)), np.float32)
 
 
 def _flakes(shape: tuple[int, int], rng: np.random.Generator) -> Plane:
     """(H, W) in [0, 1]: flakes far (small, many) and near (large, soft, few)."""
-    height, width = shape
-    unit = min(height, width)
-    total = np.zeros(shape, np.float32)
+    height, width = working = find_working_shape(shape, FLAKES_SIDE)
+    total = np.zeros(working, np.float32)
     for count, size, blur, strength in ((170, 0.006, 0.002, 0.8), (60, 0.012, 0.004, 0.95), (12, 0.024, 0.01, 0.8)):
-        layer = np.zeros(shape, np.float32)
-        for x, y, scale in rng.random((round(count * height * width / unit**2), 3)):
+        layer = np.zeros(working, np.float32)
+        for x, y, scale in rng.random((round(count * height * width / FLAKES_SIDE**2), 3)):
             centre = (round(x * width * 16), round(y * height * 16))
-            radius = round(max(0.5, size * unit * (0.7 + 0.6 * scale)) * 16)
+            radius = round(max(0.5, size * FLAKES_SIDE * (0.7 + 0.6 * scale)) * 16)
             cv2.circle(layer, centre, radius, strength, -1, cv2.LINE_AA, 4)
-        total = np.maximum(total, cv2.GaussianBlur(layer, (0, 0), max(0.4, blur * unit)))
-    return np.clip(total, 0, 1)
+        total = np.maximum(total, cv2.GaussianBlur(layer, (0, 0), max(0.4, blur * FLAKES_SIDE)))
+    return np.clip(resize_plane(total, shape), 0, 1)
 
 
 _LEAVES = ((214, 110, 28), (186, 52, 28), (232, 168, 44), (150, 74, 30))
@@ -168,24 +173,25 @@ def _draw_leaf(drawn: Pixels, at: tuple[float, float], size: float, angle: float
     cv2.fillPoly(drawn, [points], colour, cv2.LINE_AA, 4)
     ends = np.rint((np.array([[-1.4, 0.0], [0.7, 0.0]]) @ turn * size + at) * 16).astype(np.int32)
     rib = tuple(0.6 * channel for channel in colour)
-    cv2.line(drawn, tuple(map(int, ends[0])), tuple(map(int, ends[1])), rib, 1, cv2.LINE_AA, 4)
+    wide = max(1, round(0.12 * size))
+    cv2.line(drawn, tuple(map(int, ends[0])), tuple(map(int, ends[1])), rib, wide, cv2.LINE_AA, 4)
 
 
 def sketch(image: Pixels, rng: np.random.Generator) -> Pixels:
     """Pencil on paper: outlines, hatching where it is dark, the paper's grain."""
-    height, width = image.shape[:2]
-    unit = min(height, width)
-    calm = cv2.bilateralFilter(to_uint8(to_grey(image)), 0, 30, max(1.0, 0.008 * unit)).astype(np.float32)
-    around = cv2.GaussianBlur(calm, (0, 0), max(1.2, 0.016 * unit))
+    shape = find_working_shape(image.shape[:2])
+    working = to_uint8(resize_plane(to_grey(image), shape))
+    calm = cv2.bilateralFilter(working, 0, 30, 0.008 * WORKING_SIDE).astype(np.float32)
+    around = cv2.GaussianBlur(calm, (0, 0), 0.016 * WORKING_SIDE)
     # Dodging: a tone divided by its surroundings leaves only what is darker than they are, the lines.
     lines = np.clip(calm / np.maximum(around, 1), 0, 1)
     outline = np.clip((lines - 0.72) / 0.25, 0, 1)
-    tone = cv2.GaussianBlur(calm, (0, 0), max(0.8, 0.01 * unit)) / 255
-    hatched = 1 - 0.42 * _hatching((height, width), unit, rng) * np.clip((0.55 - tone) / 0.45, 0, 1)
-    grain = 0.97 + 0.03 * smooth_noise((height, width), max(8, unit // 6), rng, octaves=2)
+    tone = cv2.GaussianBlur(calm, (0, 0), 0.01 * WORKING_SIDE) / 255
+    hatched = 1 - 0.42 * _hatching(shape, rng) * np.clip((0.55 - tone) / 0.45, 0, 1)
+    grain = 0.97 + 0.03 * smooth_noise(shape, WORKING_SIDE // 6, rng, octaves=2)
     paper = np.array([250, 247, 240], np.float32)
     lead = np.array([52, 52, 56], np.float32)
-    left = (outline * hatched * grain)[..., None]
+    left = resize_plane(np.asarray(outline * hatched * grain, np.float32), image.shape[:2])[..., None]
     return to_uint8(lead + (paper - lead) * left)
 
 
@@ -200,10 +206,10 @@ def blur(image: Pixels, rng: np.random.Generator) -> Pixels:
     return np.asarray(cv2.GaussianBlur(image, (0, 0), max(1.0, sigma)), np.uint8)
 
 
-def _hatching(shape: tuple[int, int], unit: int, rng: np.random.Generator) -> Plane:
-    """(H, W) in [0, 1]: slanted strokes, a little uneven."""
+def _hatching(shape: tuple[int, int], rng: np.random.Generator) -> Plane:
+    """(H, W) in [0, 1]: slanted strokes, a little uneven; `shape` is a working shape."""
     rows, columns = np.mgrid[: shape[0], : shape[1]].astype(np.float32)
-    apart = max(3.0, 0.03 * unit)
+    apart = 0.03 * WORKING_SIDE
     slant = np.pi / 4 + 0.2 * (rng.random() - 0.5)
     wobble = smooth_noise(shape, 6, rng) * apart
     phase = (columns * np.cos(slant) + rows * np.sin(slant) + wobble) / apart
@@ -285,6 +291,23 @@ def smooth_noise(shape: tuple[int, int], cells: int, rng: np.random.Generator, o
         total += cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC) / 2**octave
     low, high = float(total.min()), float(total.max())
     return (total - low) / (high - low) if high > low else np.zeros(shape, np.float32)
+
+
+def find_working_shape(shape: tuple[int, ...], short: int = WORKING_SIDE) -> tuple[int, int]:
+    """(H, W) of the same proportions with a shorter side of `short`, the longer at most eight times as long.
+
+    >>> find_working_shape((96, 144)), find_working_shape((1200, 800))
+    ((128, 192), (192, 128))
+    """
+    height, width = (min(round(side * short / min(shape[:2])), 8 * short) for side in shape[:2])
+    return height, width
+
+
+def resize_plane(plane: Plane, shape: tuple[int, ...]) -> Plane:
+    """The plane (H, W) float32 at another shape: averaged where it shrinks, interpolated where it grows."""
+    shrinks = plane.shape[0] >= shape[0] and plane.shape[1] >= shape[1]
+    way = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(plane, (shape[1], shape[0]), interpolation=way), np.float32)
 
 
 def blend(image: NDArray[np.generic], other: NDArray[np.generic], share: Plane | float) -> Plane:

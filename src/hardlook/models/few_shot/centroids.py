@@ -15,11 +15,17 @@ Snell, Swersky and Zemel, "Prototypical networks for few-shot learning", NeurIPS
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.models.few_shot.on_device import TensorTasks, check_device_name, compare_directions
 from hardlook.models.few_shot.stacking import TaskGroup, divide_lengths, squared_lengths
 from hardlook.models.few_shot.table_products import ProductLearner, Products, TaskProducts
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class NearestCentroid(ProductLearner):
@@ -27,9 +33,12 @@ class NearestCentroid(ProductLearner):
 
     centred = True
 
+    def __init__(self, device: str = "") -> None:
+        self.device = check_device_name(device)
+
     def score_products(self, tasks: TaskProducts) -> Products:
         """(T, q, ways) float32, at most 0."""
-        products, squares = _compare_means(tasks)
+        products, squares = tasks.compare_means()
         return np.asarray(np.minimum(2 * products - tasks.query_squares[:, :, None] - squares[:, None], 0))
 
     def score_features(self, group: TaskGroup) -> NDArray[np.float32]:
@@ -46,13 +55,24 @@ class NearestCentroid(ProductLearner):
             scores[place] -= squared_lengths(buffer)[:, None] + squared_lengths(means)
         return np.minimum(scores, 0, out=scores)
 
+    def score_tensors(self, tasks: TensorTasks) -> Tensor:
+        """(T, q, ways) float32, at most 0."""
+        means = tasks.class_means()
+        middle = means.mean(1, keepdim=True)
+        means, query = means - middle, tasks.query - middle
+        squares = query.square().sum(2, keepdim=True) + means.square().sum(2)[:, None]
+        return (2 * query @ means.mT - squares).clamp(max=0)
+
 
 class CosineCentroid(ProductLearner):
     """Scores are cosines to the class means, which are taken before any vector's length is changed."""
 
+    def __init__(self, device: str = "") -> None:
+        self.device = check_device_name(device)
+
     def score_products(self, tasks: TaskProducts) -> Products:
         """(T, q, ways) float32, in [-1, 1]; 0 for a vector of length 0."""
-        products, squares = _compare_means(tasks)
+        products, squares = tasks.compare_means()
         return divide_lengths(products, tasks.query_squares, np.maximum(squares, 0))
 
     def score_features(self, group: TaskGroup) -> NDArray[np.float32]:
@@ -64,8 +84,6 @@ class CosineCentroid(ProductLearner):
             scores[place] = divide_lengths(products, squared_lengths(query), squared_lengths(means))
         return scores
 
-
-def _compare_means(tasks: TaskProducts) -> tuple[Products, Products]:
-    """Products (T, q, ways) of the queries with the class means, and (T, ways) of the means with themselves."""
-    averaging = tasks.averaging
-    return tasks.crosswise @ averaging.T, ((averaging @ tasks.within) * averaging).sum(axis=2)
+    def score_tensors(self, tasks: TensorTasks) -> Tensor:
+        """(T, q, ways) float32, in [-1, 1]; 0 for a vector of length 0."""
+        return compare_directions(tasks.query, tasks.class_means())

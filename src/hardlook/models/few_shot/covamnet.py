@@ -14,19 +14,23 @@ encoder there is none, so cells weigh alike and the score is their mean.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.models.few_shot.on_device import DeviceLearner, TensorTasks, as_descriptors, check_device_name
 from hardlook.models.few_shot.published_settings import COVAMNET_QUERY
-from hardlook.models.few_shot.stacking import GroupedLearner, TaskGroup, class_cells, descriptors, query_blocks
+from hardlook.models.few_shot.stacking import TaskGroup, class_cells, descriptors, query_blocks
 from hardlook.models.unit_vectors import unit_vectors
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 QueryForm = Literal["channels", "descriptors", "centred"]
 
 
-class CovaMNet(GroupedLearner):
+class CovaMNet(DeviceLearner):
     """The covariance metric; works on maps (n, C, h, w).
 
     `query`: what is done to a query's map first. `channels` gives each channel length 1 over the cells, as the
@@ -36,8 +40,8 @@ class CovaMNet(GroupedLearner):
 
     accepts = "maps"
 
-    def __init__(self, query: QueryForm = COVAMNET_QUERY) -> None:
-        self.query = query
+    def __init__(self, query: QueryForm = COVAMNET_QUERY, device: str = "") -> None:
+        self.query, self.device = query, check_device_name(device)
 
     def score_group(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32, at least 0; a class of one descriptor varies nowhere and scores 0."""
@@ -54,6 +58,23 @@ class CovaMNet(GroupedLearner):
                     total = along[:, pool].sum(axis=1).reshape(-1, cells).mean(axis=1)
                     scores[task, block, way] = total / max(pool.stop - pool.start - 1, 1)
         return scores
+
+    def score_tensors(self, tasks: TensorTasks) -> Tensor:
+        """(T, q, ways) float32, at least 0; a class of one descriptor varies nowhere and scores 0."""
+        import torch
+
+        cells, queries = tasks.query[0, 0, 0].numel(), tasks.query.shape[1]
+        query = tasks.query.flatten(3)  # (T, q, C, cells)
+        if self.query == "centred":
+            query = query - query.mean(3, keepdim=True)
+        else:
+            query = torch.nn.functional.normalize(query, dim=3 if self.query == "channels" else 2, eps=1e-30)
+        rows = query.mT.flatten(1, 2)
+        scores = []
+        for pool in tasks.split_classes(as_descriptors(tasks.support), cells):
+            along = (rows @ (pool - pool.mean(1, keepdim=True)).mT).square().sum(2)
+            scores.append(along.unflatten(1, (queries, cells)).mean(2) / max(pool.shape[1] - 1, 1))
+        return torch.stack(scores, dim=2)
 
     def _prepared(self, cells: NDArray[np.float32]) -> NDArray[np.float32]:
         """(q, h * w, C) descriptors as the metric takes them."""

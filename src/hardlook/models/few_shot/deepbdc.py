@@ -18,17 +18,26 @@ Euclidean distance to the class mean.
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
+from hardlook.models.few_shot.on_device import TensorTasks, check_device_name
 from hardlook.models.few_shot.published_settings import DEEPBDC_DIMENSION, DEEPBDC_FLOOR
-from hardlook.models.few_shot.stacking import GroupedLearner, TaskGroup, query_blocks
+from hardlook.models.few_shot.stacking import TaskGroup, query_blocks
+from hardlook.models.few_shot.table_products import ProductLearner, Products, TaskProducts
 from hardlook.randomness import generator
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-class DeepBDC(GroupedLearner):
+MAX_VECTOR_BYTES = 1 << 30
+"""Of tables whose vectors take no more, the products of all images are computed once: 1,300 images at 640 channels."""
+
+
+class DeepBDC(ProductLearner):
     """ProtoNet on distance covariance matrices; works on maps (n, C, h, w).
 
     `dimension`: maps with more channels are brought down to so many. The paper trains a 1 x 1 convolution for this;
@@ -38,13 +47,38 @@ class DeepBDC(GroupedLearner):
 
     accepts = "maps"
     flags = ("GL", "TT")
+    work = 20.0
 
-    def __init__(self, dimension: int = DEEPBDC_DIMENSION, seed: int = 0) -> None:
+    def __init__(self, dimension: int = DEEPBDC_DIMENSION, seed: int = 0, device: str = "") -> None:
         if dimension < 2:
             raise OptionError(f"dimension is {dimension}", remedy="two channels at least have a distance")
-        self.dimension, self.seed = dimension, seed
+        self.dimension, self.seed, self.device = dimension, seed, check_device_name(device)
 
-    def score_group(self, group: TaskGroup) -> NDArray[np.float32]:
+    def can_multiply(self, table: NDArray[np.float32]) -> bool:
+        """Whether the vectors of all images fit into `MAX_VECTOR_BYTES`."""
+        channels = min(table.shape[1], self.dimension)
+        return super().can_multiply(table) and 2 * len(table) * channels * (channels + 1) <= MAX_VECTOR_BYTES
+
+    def make_vectors(self, table: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(images, d (d + 1) / 2) upper triangles of the distance covariance matrices."""
+        channels = min(table.shape[1], self.dimension)
+        upper = np.flatnonzero(np.triu(np.ones((channels, channels), np.bool_)))
+        # Off the diagonal `bdc_matrices` has sqrt(1/2) of the entries, since both triangles are there.
+        weight = np.where(upper % (channels + 1) == 0, 1, np.sqrt(2)).astype(np.float32)
+        vectors = np.empty((len(table), len(upper)), np.float32)
+        for place in range(len(table)):  # one by one: a matrix fits into the processor's cache
+            [matrix] = bdc_matrices(self._channels(np.asarray(table[place : place + 1])))
+            np.multiply(matrix.ravel()[upper], weight, out=vectors[place])
+        return vectors
+
+    def score_products(self, tasks: TaskProducts) -> Products:
+        """(T, q, ways) float32 inner products (one shot) or minus squared distances."""
+        products, squares = tasks.compare_means()
+        if tasks.shots.max() == 1:
+            return products
+        return np.asarray(2 * products - tasks.query_squares[:, :, None] - squares[:, None])
+
+    def score_features(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32 inner products (one shot) or minus squared distances."""
         scores, single = group.empty_scores(), group.shots.max() == 1
         for task, (shown, asked) in enumerate(group):
@@ -60,6 +94,36 @@ class DeepBDC(GroupedLearner):
                     lengths = np.einsum("ij,ij->i", rows, rows)[:, None] + np.einsum("ij,ij->i", means, means)
                     scores[task, block] = 2 * products - lengths
         return scores
+
+    def score_tensors(self, tasks: TensorTasks) -> Tensor:
+        """(T, q, ways) float32 inner products (one shot) or minus squared distances."""
+        import torch
+
+        support, query = (self._matrices(maps) for maps in (tasks.support, tasks.query))
+        means = torch.stack([shown.mean(1) for shown in tasks.split_classes(support)], dim=1)
+        products = query @ means.mT
+        if max(tasks.shots) == 1:
+            return products
+        return 2 * products - query.square().sum(2, keepdim=True) - means.square().sum(2)[:, None]
+
+    def _matrices(self, maps: Tensor) -> Tensor:
+        """(T, n, d * d) distance covariance matrices of maps (T, n, C, h, w), as `bdc_matrices` makes them."""
+        import torch
+
+        values = maps.flatten(3)
+        if values.shape[2] > self.dimension:
+            mixing = random_projection(values.shape[2], self.dimension, self.seed)
+            values = torch.from_numpy(mixing).to(values.device) @ values
+        values = (values - values.mean(2, keepdim=True)) * (0.5 / (2 * values.shape[3])) ** 0.5
+        squares = values.square().sum(3)
+        apart = squares[..., :, None] + squares[..., None, :] - 2 * values @ values.mT + 0.5 * DEEPBDC_FLOOR
+        matrices = apart.clamp_(min=0.5 * DEEPBDC_FLOOR).sqrt_()
+        matrices.diagonal(dim1=2, dim2=3).fill_((0.5 * DEEPBDC_FLOOR) ** 0.5)
+        means = matrices.mean(3)
+        matrices -= means[..., :, None]
+        matrices -= (means - means.mean(2, keepdim=True))[..., None, :]
+        matrices.diagonal(dim1=2, dim2=3).mul_(2**0.5)
+        return matrices.flatten(2)
 
     def _channels(self, maps: NDArray[np.float32]) -> NDArray[np.float32]:
         """(n, d, h * w) values of each channel, d at most `dimension`."""

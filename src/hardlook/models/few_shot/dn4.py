@@ -14,16 +14,22 @@ descriptors, of the cosines with the k nearest in the pool, k = 3. Nothing is le
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
+from hardlook.models.few_shot.on_device import DeviceLearner, TensorTasks, as_descriptors, check_device_name
 from hardlook.models.few_shot.published_settings import DN4_NEIGHBOURS
-from hardlook.models.few_shot.stacking import GroupedLearner, TaskGroup, class_cells, descriptors, query_blocks
+from hardlook.models.few_shot.stacking import TaskGroup, class_cells, descriptors, query_blocks
 from hardlook.models.unit_vectors import unit_vectors
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-class DN4(GroupedLearner):
+
+class DN4(DeviceLearner):
     """Image-to-class cosines of local descriptors; works on maps (n, C, h, w).
 
     `neighbours`: how many of the pool a descriptor is compared with. A class whose pool is smaller counts the mean
@@ -32,10 +38,10 @@ class DN4(GroupedLearner):
 
     accepts = "maps"
 
-    def __init__(self, neighbours: int = DN4_NEIGHBOURS) -> None:
+    def __init__(self, neighbours: int = DN4_NEIGHBOURS, device: str = "") -> None:
         if neighbours < 1:
             raise OptionError(f"neighbours is {neighbours}", remedy="at least one neighbour is compared")
-        self.neighbours = neighbours
+        self.neighbours, self.device = neighbours, check_device_name(device)
 
     def score_group(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32 sums of cosines, within +- neighbours x h x w."""
@@ -51,6 +57,22 @@ class DN4(GroupedLearner):
                 for way, pool in enumerate(classes):
                     scores[task, block, way] = self._nearest(cosines[:, pool]).reshape(-1, cells).sum(axis=1)
         return scores
+
+    def score_tensors(self, tasks: TensorTasks) -> Tensor:
+        """(T, q, ways) float32 sums of cosines, within +- neighbours x h x w."""
+        import torch
+
+        cells, queries = tasks.query[0, 0, 0].numel(), tasks.query.shape[1]
+        support, query = (
+            torch.nn.functional.normalize(as_descriptors(maps), dim=2, eps=1e-30)
+            for maps in (tasks.support, tasks.query)
+        )
+        scores = []
+        for cosines in (query @ pool.mT for pool in tasks.split_classes(support, cells)):
+            kept = min(self.neighbours, cosines.shape[2])
+            largest = cosines.topk(kept, dim=2).values.sum(2) * (self.neighbours / kept)
+            scores.append(largest.unflatten(1, (queries, cells)).sum(2))
+        return torch.stack(scores, dim=2)
 
     def _nearest(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
         """(rows,) sums over the `neighbours` largest of each row."""

@@ -15,14 +15,20 @@ and they stay there. Maps are divided by sqrt(C) first, as published for residua
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.models.few_shot.on_device import DeviceLearner, TensorTasks, as_descriptors, check_device_name
 from hardlook.models.few_shot.published_settings import FRN_ALPHA, FRN_BETA, FRN_LEAST_LAMBDA
-from hardlook.models.few_shot.stacking import GroupedLearner, TaskGroup, class_cells, descriptors, query_blocks
+from hardlook.models.few_shot.stacking import TaskGroup, class_cells, descriptors, query_blocks
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
-class FRN(GroupedLearner):
+class FRN(DeviceLearner):
     """Reconstruction of query maps; works on maps (n, C, h, w).
 
     `alpha`, `beta`: the logarithms of what multiplies n / C in lambda, and of rho. `downscale`: divide maps by
@@ -32,8 +38,11 @@ class FRN(GroupedLearner):
     accepts = "maps"
     flags = ("GL", "TT")
 
-    def __init__(self, alpha: float = FRN_ALPHA, beta: float = FRN_BETA, downscale: bool = True) -> None:
+    def __init__(
+        self, alpha: float = FRN_ALPHA, beta: float = FRN_BETA, downscale: bool = True, device: str = ""
+    ) -> None:
         self.alpha, self.beta, self.downscale = alpha, beta, downscale
+        self.device = check_device_name(device)
 
     def score_group(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32 minus mean squared errors, at most 0 up to rounding."""
@@ -54,10 +63,37 @@ class FRN(GroupedLearner):
                     scores[task, block, way] = -error.reshape(-1, cells).mean(axis=1)
         return scores
 
+    def score_tensors(self, tasks: TensorTasks) -> Tensor:
+        """(T, q, ways) float32 minus mean squared errors, at most 0 up to rounding."""
+        import torch
+
+        queries, channels = tasks.query.shape[1:3]
+        cells = tasks.query[0, 0, 0].numel()
+        factor, rho = 1 / channels**0.5 if self.downscale else 1.0, float(np.exp(self.beta))
+        support, query = (as_descriptors(maps) * factor for maps in (tasks.support, tasks.query))
+        whole = query.square().sum(2)
+        scores = []
+        for pool in tasks.split_classes(support, cells):
+            weight = self._lambda(pool.shape[1], channels)
+            wide = pool.double()
+            gram = wide @ wide.mT
+            gram.diagonal(dim1=1, dim2=2).add_(weight)
+            products = query @ pool.mT
+            weights = products @ torch.linalg.inv(gram).float()
+            fitted = (products * weights).sum(2)
+            length = fitted - weight * weights.square().sum(2)
+            error = whole - 2 * rho * fitted + rho * rho * length
+            scores.append(-error.unflatten(1, (queries, cells)).mean(2))
+        return torch.stack(scores, dim=2)
+
+    def _lambda(self, count: int, channels: int) -> float:
+        """The weight of the ridge for a class of so many descriptors."""
+        return count / channels * float(np.exp(self.alpha)) + FRN_LEAST_LAMBDA
+
     def _ridge(self, support: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
         """(n, n) inverse of S S' + lambda, and lambda."""
         count, channels = support.shape
-        weight = count / channels * float(np.exp(self.alpha)) + FRN_LEAST_LAMBDA
+        weight = self._lambda(count, channels)
         gram = support.astype(np.float64) @ support.T.astype(np.float64)
         gram.flat[:: count + 1] += weight
         return np.linalg.inv(gram).astype(np.float32), weight

@@ -11,19 +11,25 @@ rule without the embedding in context, which has weights of its own.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.models.few_shot.on_device import TensorTasks, check_device_name, compare_directions
 from hardlook.models.few_shot.published_settings import MATCHING_SCALE
 from hardlook.models.few_shot.stacking import ClassLayout, TaskGroup, divide_lengths, multiply_rows, squared_lengths
 from hardlook.models.few_shot.table_products import ProductLearner, Products, TaskProducts
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Matching(ProductLearner):
     """A class's score is the attention that its supports get together; cosines are multiplied by `scale` before."""
 
-    def __init__(self, scale: float = MATCHING_SCALE) -> None:
-        self.scale = scale
+    def __init__(self, scale: float = MATCHING_SCALE, device: str = "") -> None:
+        self.scale, self.device = scale, check_device_name(device)
 
     def score_products(self, tasks: TaskProducts) -> Products:
         """(T, q, ways) float32: probabilities, each row sums to 1."""
@@ -45,3 +51,7 @@ class Matching(ProductLearner):
         cosines -= cosines.max(axis=2, keepdims=True)
         attention = np.exp(cosines, out=cosines) @ layout.membership
         return np.asarray(attention / attention.sum(axis=2, keepdims=True))
+
+    def score_tensors(self, tasks: TensorTasks) -> Tensor:
+        """(T, q, ways) float32: probabilities, each row sums to 1."""
+        return (self.scale * compare_directions(tasks.query, tasks.support)).softmax(2) @ tasks.membership

@@ -11,13 +11,19 @@ learnt scale and shift of the scores, which change no order.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
+from hardlook.models.few_shot.on_device import TensorTasks, check_device_name
 from hardlook.models.few_shot.published_settings import R2D2_LAMBDA
 from hardlook.models.few_shot.stacking import TaskGroup, multiply_rows
 from hardlook.models.few_shot.table_products import ProductLearner, Products, TaskProducts
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Ridge(ProductLearner):
@@ -26,10 +32,10 @@ class Ridge(ProductLearner):
     flags = ("GL", "TT")
     dtype = np.float64
 
-    def __init__(self, penalty: float = R2D2_LAMBDA) -> None:
+    def __init__(self, penalty: float = R2D2_LAMBDA, device: str = "") -> None:
         if not penalty > 0:
             raise OptionError(f"a penalty of {penalty} leaves the weights undetermined", remedy="penalty is above 0")
-        self.penalty = penalty
+        self.penalty, self.device = penalty, check_device_name(device)
 
     def score_products(self, tasks: TaskProducts) -> Products:
         """(T, q, ways) float64: about 1 for the class, about 0 for others, nearer 0 by the penalty."""
@@ -43,6 +49,17 @@ class Ridge(ProductLearner):
         for place, (support, query) in enumerate(group):
             np.matmul(query, ridge_weights(support, targets, self.penalty).T, out=scores[place])
         return scores
+
+    def score_tensors(self, tasks: TensorTasks) -> Tensor:
+        """(T, q, ways) float32: about 1 for the class, about 0 for others, nearer 0 by the penalty."""
+        import torch
+
+        support = tasks.support.double()
+        system = support @ support.mT
+        system.diagonal(dim1=1, dim2=2).add_(self.penalty)
+        targets = tasks.membership.double().expand(len(system), -1, -1)
+        weights = support.mT @ torch.linalg.solve(system, targets)
+        return tasks.query @ weights.float()
 
 
 def ridge_weights(support: NDArray[np.float32], targets: NDArray[np.float64], penalty: float) -> NDArray[np.float32]:

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.models.few_shot.stacking import ClassLayout, GroupedLearner, TaskGroup
+from hardlook.models.few_shot.on_device import DeviceLearner
+from hardlook.models.few_shot.stacking import ClassLayout, TaskGroup
 from hardlook.models.few_shot.table_episodes import TableEpisodes
 
 MAX_IMAGES = 2048
@@ -48,12 +49,17 @@ class TaskProducts(ClassLayout):
     labels: NDArray[np.int64]
     ways: int
 
+    def compare_means(self) -> tuple[Products, Products]:
+        """Products (T, q, ways) of the queries with the class means, and (T, ways) of the means with themselves."""
+        averaging = self.averaging
+        return self.crosswise @ averaging.T, ((averaging @ self.within) * averaging).sum(axis=2)
+
 
 class TableProducts:
-    """The products (images, images) of a table (images, D); `centred` takes the table's mean vector off before."""
+    """The products (images, images) of vectors (images, D); `centred` takes the mean vector off before."""
 
-    def __init__(self, table: NDArray[np.float32], *, centred: bool = False, dtype: type = np.float32) -> None:
-        rows = np.asarray(table, dtype)
+    def __init__(self, vectors: NDArray[np.float32], *, centred: bool = False, dtype: type = np.float32) -> None:
+        rows = np.asarray(vectors, dtype)
         rows = rows - rows.mean(axis=0, dtype=np.float64).astype(dtype) if centred else rows
         self.products: Products = rows @ rows.T
 
@@ -73,15 +79,24 @@ class TableProducts:
             )
 
 
-class ProductLearner(GroupedLearner):
+class ProductLearner(DeviceLearner):
     """A learner that needs only products: it looks them up where episodes come from a small table that cannot change.
 
-    `centred` and `dtype` are those of `TableProducts`.
+    `centred` and `dtype` are those of `TableProducts`. Whether products are looked up depends on the table alone, so
+    that a task's scores do not depend on the tasks that come with it.
     """
 
     centred: bool = False
     dtype: type = np.float32
     _last: tuple[NDArray[np.float32], TableProducts] | None = None
+
+    def can_multiply(self, table: NDArray[np.float32]) -> bool:
+        """Whether the table is small enough for the products of all its images."""
+        return len(table) <= MAX_IMAGES
+
+    def make_vectors(self, table: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The vectors (images, D) whose products the learner needs."""
+        return table
 
     @abstractmethod
     def score_products(self, tasks: TaskProducts) -> Products:
@@ -94,9 +109,10 @@ class ProductLearner(GroupedLearner):
     def score_group(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32 scores of `score_products` or `score_features`."""
         source = group.source
-        if source is None or len(source.table) > MAX_IMAGES or source.table.flags.writeable:
+        if source is None or source.table.flags.writeable or not self.can_multiply(source.table):
             return self.score_features(group)
         if self._last is None or self._last[0] is not source.table:
-            self._last = source.table, TableProducts(source.table, centred=self.centred, dtype=self.dtype)
+            vectors = self.make_vectors(source.table)
+            self._last = source.table, TableProducts(vectors, centred=self.centred, dtype=self.dtype)
         parts = [self.score_products(tasks) for tasks in self._last[1].look_up(source)]
         return np.concatenate(parts).astype(np.float32, copy=False)

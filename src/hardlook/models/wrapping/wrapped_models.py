@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -257,7 +257,7 @@ class WrappedImageTextEncoder(WrappedModel):
                 remedy="give a pair: a network or function for images, and one for texts",
             )
         image_network, text_network = network if paired else (network, network)
-        super().__init__(image_network, options)
+        super().__init__(image_network, replace(options, name=options.name or _name_network(network)))
         self._image_method = "" if paired else _find_method(network, _IMAGE_METHODS)
         self._text_method = "" if paired else _find_method(network, _TEXT_METHODS)
         self._text_calls = self._calls
