@@ -22,8 +22,8 @@ SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREAD
 for variable in SINGLE_THREADED:
     os.environ.setdefault(variable, "1")
 
-# Runs and studies wait for the disc after every file, some thousand times in all: in memory, where there is plenty, they
-# do not. Folders of tests that pass are removed at once (pyproject.toml), so few are there at a time.
+# Runs and studies wait for the disc after every file, many thousand times in all: not in memory, where there is plenty
+# of it. Folders of tests that pass are removed at once (pyproject.toml), so few are there at a time.
 MEMORY, NEEDED_BYTES = Path("/dev/shm"), 6 << 30
 
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > NEEDED_BYTES:

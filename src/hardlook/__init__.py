@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hardlook.api.calibrating import calibrate as calibrate
     from hardlook.api.comparing import compare as compare
     from hardlook.api.comparing import leaderboard as leaderboard
+    from hardlook.api.gating import gate as gate
     from hardlook.api.listing import benchmarks as benchmarks
     from hardlook.api.listing import check as check
     from hardlook.api.own_benchmarks import benchmark as benchmark
@@ -48,6 +49,7 @@ _PLACES = {
     "runs": "hardlook.api.runs:runs",
     "join": "hardlook.api.running:join",
     "compare": "hardlook.api.comparing:compare",
+    "gate": "hardlook.api.gating:gate",
     "leaderboard": "hardlook.api.comparing:leaderboard",
     "benchmarks": "hardlook.api.listing:benchmarks",
     "models": "hardlook.models:",

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hardlook.harness.stats.bootstrap import ratio
-from hardlook.harness.tally import Draws, Entry, SoftTally, SumTally, estimate_tally, measure_spread
+from hardlook.harness.tally import Draws, Entry, SoftTally, SumTally, estimate_tally, measure_spread, score_tally
 
 SHARES = st.sampled_from([0.0, 0.1, 0.2, 1 / 3, 0.7])
 
@@ -78,3 +78,22 @@ def test_clusters_that_a_score_does_not_rest_on_have_no_part_in_its_spread():
     sums = np.zeros((10, 2))
     sums[:4] = np.column_stack([values, np.ones(4)])
     assert measure_spread(tally(sums, SumTally)).standard_error == pytest.approx(values.std(ddof=1) / 2, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "has_interval", "n"), [(0, False, 0), (1, False, 1), (2, True, 2), (None, True, 20)]
+)
+def test_a_score_of_a_single_cluster_has_no_interval(clusters, has_interval, n):
+    sums = np.column_stack([np.linspace(0.2, 0.8, 20), np.ones(20)])
+    one = SumTally((Entry("mean", 20, clusters=clusters),), sums, ratio, ("own",), "image")
+    (score,) = score_tally(one, Draws(resamples=50))
+    assert score.value == pytest.approx(0.5) and score.rests_on == {"image": n}
+    assert (score.interval is not None) == has_interval
+
+
+def test_entries_without_units_are_left_out_unless_they_say_why():
+    entries = (Entry("first", 3), Entry("second", 0), Entry("third", 0, reason="nothing to find"))
+    sums = np.column_stack([[0.1, 0.5, 0.6], np.ones(3)])
+    several = SumTally(entries, sums, lambda totals: np.repeat(ratio(totals)[:, None], 3, axis=1), ("some",), "image")
+    scores = score_tally(several, Draws(resamples=0))
+    assert [(one.name, one.n, one.reason) for one in scores] == [("first", 3, ""), ("third", 0, "nothing to find")]

@@ -74,3 +74,31 @@ def test_doubles_across_classes_never_meet_in_a_task(world, tmp_path):
         assert not shown & asked
         met += {"barn", "house"} <= set(row["concepts"].split("\n"))
     assert met > 0
+
+
+def test_corrupt_images_are_counted_out_and_named(world, tmp_path):
+    cut, empty, text = sorted((world / "test" / "dog").rglob("*.png"))[:3]
+    cut.write_bytes(cut.read_bytes()[:300])
+    empty.write_bytes(b"")
+    text.write_text("no picture")
+    with pytest.raises(DataError):
+        run(world, tmp_path / "refused", model="nearest-centroid", encoder="planted-encoder")
+    for model in ("nearest-centroid", "planted-learner"):
+        more = {"encoder": "planted-encoder"} if model == "nearest-centroid" else {}
+        done = run(world, tmp_path / model, model=model, skip_corrupt=True, **more)
+        card = done.scored.scorecard
+        (out,) = [item for item in card.left_out if item.what == "corrupt images"]
+        names = [path.relative_to(world).as_posix() for path in (cut, empty, text)]
+        assert out.count == 3 and list(out.examples) == names and card.units.failed == 0
+        assert len(run_records(tmp_path / model)) == 12
+
+
+def test_without_a_corrupt_image_skipping_changes_no_record(world, tmp_path):
+    run(world, tmp_path / "plain")
+    card = run(world, tmp_path / "skipping", skip_corrupt=True).scored.scorecard
+    assert (
+        run_records(tmp_path / "plain")
+        .drop("answers", strict=False)
+        .equals(run_records(tmp_path / "skipping").drop("answers", strict=False))
+    )
+    assert not any(item.what == "corrupt images" for item in card.left_out)

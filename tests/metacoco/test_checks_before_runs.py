@@ -2,10 +2,14 @@
 
 import shutil
 
+import cv2
+import numpy as np
+import PIL.Image
 import polars as pl
 import pytest
 
 from hardlook.errors import ChangedRun, DataError
+from hardlook.file_hashes import hash_file
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.harness.runs.launch import launch
 from hardlook.metacoco.options import MetaCocoOptions
@@ -111,3 +115,92 @@ def test_all_classes_that_cannot_take_part_are_named(world):
     [note] = rehearse(world, split="all", ways="2").left_out
     assert set(note.examples) == set(CONCEPT_SPLITS) - {"cat", "dog"}
     assert note.count == len(note.examples) == 10
+
+
+def photograph(seed):
+    """Large and small shapes at random: unlike scenes of the planted world, no two resemble each other."""
+    rng = np.random.default_rng(seed)
+    parts = [rng.integers(0, top, (*grid, 3), dtype=np.uint8) for top, grid in ((256, (5, 5)), (80, (24, 24)))]
+    return cv2.add(*(cv2.resize(part, (72, 72), interpolation=cv2.INTER_CUBIC) for part in parts))
+
+
+@pytest.fixture
+def leaky(tmp_path):
+    """Photographs of three concepts in two splits, and four copies (`LEAKS`) of some of them."""
+    root, seeds = tmp_path / "photographs", iter(range(100))
+    places = [f"test/{name}/{where}" for name in ("cat", "dog", "owl") for where in ("snow", "mud")] + [
+        "train/bus/snow"
+    ]
+    for place in places:
+        (root / place).mkdir(parents=True)
+        for number in range(4):
+            cv2.imwrite(str(root / place / f"{number}.jpg"), photograph(next(seeds)))
+
+    def copy(source, target, change=lambda image: image):
+        cv2.imwrite(str(root / target), change(cv2.imread(str(root / source))))
+
+    copy("test/cat/snow/0.jpg", "test/cat/mud/png.png")  # the same pixels in another context
+    copy("test/cat/snow/1.jpg", "test/cat/snow/small.jpg", lambda image: cv2.resize(image, (50, 50)))
+    copy("test/dog/snow/0.jpg", "test/owl/snow/mirrored.jpg", lambda image: image[:, ::-1])  # another concept
+    copy("train/bus/snow/0.jpg", "test/owl/mud/cropped.jpg", lambda image: image[3:, 3:])  # another split
+    return root
+
+
+LEAKS = {
+    "test/cat/mud/png.png": "test/cat/snow/0.jpg",
+    "test/cat/snow/small.jpg": "test/cat/snow/1.jpg",
+    "test/owl/snow/mirrored.jpg": "test/dog/snow/0.jpg",
+    "test/owl/mud/cropped.jpg": "train/bus/snow/0.jpg",
+}
+
+
+def test_near_duplicates_are_kept_dropped_or_refused_as_asked(leaky, tmp_path):
+    kept = load_images(make_source(MetaCocoOptions(data={"root": leaky})))
+    assert set(LEAKS) <= set(kept.names) and not kept.left_out
+    dropped = load_images(make_source(MetaCocoOptions(data={"root": leaky}, near_duplicates="drop")))
+    # Of a picture in one concept the first file stays; of one in two concepts none.
+    first = min("test/cat/mud/png.png", "test/cat/snow/0.jpg")
+    gone = {"test/cat/snow/0.jpg", "test/cat/snow/small.jpg", *("test/owl/snow/mirrored.jpg", "test/dog/snow/0.jpg")}
+    gone.add("test/owl/mud/cropped.jpg")
+    assert first == "test/cat/mud/png.png" and set(kept.names) - set(dropped.names) == gone
+    (note,) = dropped.left_out
+    assert (note.what, note.count) == ("near-duplicate images", 5) and set(note.examples) == gone
+    with pytest.raises(DataError, match="5 images show the same picture") as caught:
+        make_source(MetaCocoOptions(data={"root": leaky}, near_duplicates="refuse"))
+    assert "--near-duplicates drop" in str(caught.value)
+    # Once they are gone there is nothing to refuse.
+    for name in gone:
+        (leaky / name).unlink()
+    clean = make_source(MetaCocoOptions(data={"root": leaky}, near_duplicates="refuse"))
+    assert clean.similar == () and load_images(clean).names == dropped.names
+
+
+def test_a_run_says_what_it_dropped(world, tmp_path):
+    (world / "manifest.csv").unlink()
+    first, second, *_ = sorted((world / "test" / "dog").rglob("*.png"))
+    for source, copy in ((first, world / "test/dog/snow/copy.png"), (second, world / "test/cat/snow/copy.png")):
+        PIL.Image.open(source).save(copy, compress_level=0)  # other bytes, the same pixels
+        assert source.read_bytes() != copy.read_bytes()
+    given = {"near_duplicates": "drop"}
+    card = run(world, tmp_path / "run", **given).scored.scorecard
+    # One of the first picture stays; the second shows two concepts.
+    (note,) = card.left_out
+    assert (note.what, note.count) == ("near-duplicate images", 3)
+    images = load_images(make_source(MetaCocoOptions(data={"root": world}, near_duplicates="drop")))
+    rows = pl.read_parquet(sorted((tmp_path / "run" / "records").glob("part-*.parquet")))
+    drawn = {images.hashes[row] for column in ("support", "query") for task in rows[column] for row in task}
+    assert hash_file(second) not in drawn and len(images.names) == len(set(images.hashes))
+    assert run(world, tmp_path / "run", **given).progress.before == 8
+    with pytest.raises(ChangedRun):
+        run(world, tmp_path / "run", near_duplicates="keep")
+
+
+def test_a_corrupt_image_of_any_split_is_named_when_near_duplicates_are_looked_for(leaky):
+    broken = leaky / "train/bus/snow/2.jpg"
+    broken.write_bytes(b"cut")
+    options = MetaCocoOptions(data={"root": leaky}, near_duplicates="drop")
+    with pytest.raises(DataError, match="1 of 32 images cannot be read") as caught:
+        make_source(options)
+    assert broken.name in str(caught.value) and "--skip-corrupt" in str(caught.value)
+    source = make_source(MetaCocoOptions(data={"root": leaky}, near_duplicates="drop", skip_corrupt=True))
+    assert source.corrupt == () and len(source.similar) == 5

@@ -4,6 +4,8 @@ import csv
 import json
 from collections import Counter
 
+import cv2
+import numpy as np
 import polars as pl
 import pytest
 
@@ -154,3 +156,39 @@ def test_pacs_is_even_and_can_do_every_mode(hardlook, shared_data, tmp_path):
     answer = hardlook("data", "inspect", "--data", shared_data / "data" / "pacs", "--ways", 5, "--out", tmp_path / "o")
     assert "1120 images of 7 concepts in 4 contexts; 28 of the 28 pairs hold images." in answer.out
     assert "5-way 5-shot, 15 queries per class: all 7 classes can take part in every mode." in answer.out
+
+
+def test_decoding_finds_corrupt_files_and_copies_and_shows_them(hardlook, tmp_path):
+    root, rng = tmp_path / "data", np.random.default_rng(0)
+    for place in ("train/cat/snow", "test/dog/snow", "test/owl/mud"):
+        (root / place).mkdir(parents=True)
+        for number in range(2):
+            picture = cv2.resize(rng.integers(0, 256, (6, 6, 3), dtype=np.uint8), (90, 60))
+            cv2.imwrite(str(root / place / f"{number}.jpg"), picture)
+    copied = cv2.imread(str(root / "train/cat/snow/0.jpg"))
+    cv2.imwrite(str(root / "test/dog/snow/pixels.png"), copied)
+    cv2.imwrite(str(root / "test/owl/mud/mirrored.jpg"), cv2.imread(str(root / "test/owl/mud/1.jpg"))[:, ::-1])
+    (root / "test/owl/mud/cut.jpg").write_bytes((root / "test/owl/mud/0.jpg").read_bytes()[:200])
+    (root / "test/owl/mud/empty.png").touch()
+    words = ("data", "inspect", "--data", root, "--modes", "blind", "--ways", 1, "--shots", 1, "--queries", 1, "--json")
+    answer = hardlook(*words, "--decode", "--out", tmp_path / "o")
+    assert answer.code == 0, answer.err
+    document = json.loads(answer.out)
+    corrupt = document["decoded"]["corrupt"]
+    assert [one["image"] for one in corrupt] == ["test/owl/mud/cut.jpg", "test/owl/mud/empty.png"]
+    assert "empty" in corrupt[1]["why"] and document["images"] == 8
+    across, within = document["decoded"]["similar"]
+    assert across["pixels_equal"] and across["wrong"] == ["several splits", "several concepts"]
+    assert {one["image"] for one in across["images"]} == {"test/dog/snow/pixels.png", "train/cat/snow/0.jpg"}
+    assert not within["pixels_equal"] and within["wrong"] == [] and within["correlation"] > 0.95
+    assert {one["image"] for one in within["images"]} == {"test/owl/mud/1.jpg", "test/owl/mud/mirrored.jpg"}
+    text = " ".join(document["in_words"])
+    assert "Wrong: 2 images cannot be read" in text and "2 pictures in several files (4 files; 1 with equal" in text
+    assert "Wrong: 1 of them in several splits." in text and "Wrong: 1 of them in several concepts." in text
+    page = (tmp_path / "o" / "inspection.html").read_text()
+    assert page.count("<img") >= 4 and "test/owl/mud/mirrored.jpg" in page and "Images that cannot be read" in page
+    # Without decoding an empty file is an error, and nothing is said about pictures.
+    assert hardlook(*words, "--out", tmp_path / "p").code != 0
+    (root / "test/owl/mud/empty.png").unlink()
+    plain = json.loads(hardlook(*words, "--out", tmp_path / "p").out)
+    assert plain["decoded"] is None and plain["images"] == 9

@@ -12,7 +12,7 @@ from hardlook.harness.scorecard import Scorecard
 from hardlook.metacoco.benchmark import METACOCO
 from hardlook.metacoco.evaluation import SCHEMA
 from hardlook.metacoco.options import MetaCocoOptions
-from hardlook.metacoco.scores import read_answers
+from hardlook.metacoco.scores import describe_comparability, read_answers
 from hardlook.metacoco.tasks.images import MODES
 from hardlook.report.compare.paired_tallies import SwapPlan, pair_tallies
 from hardlook.report.score_display import build_card
@@ -414,3 +414,28 @@ def test_gaps_and_attracted_errors_are_better_when_low():
     assert low == {"gap", "swapped-gap", "blind-gap", "attraction", "excess-attraction"}
     headlines = [meaning.name for meaning in METACOCO.card.scores if meaning.headline]
     assert headlines == ["gap", "iid", "ood", "swapped", "blind", "shared"]
+
+
+REAL = MetaCocoOptions(data={"root": "images"}, blind_supports="paper")
+
+
+@pytest.mark.parametrize(
+    ("mode", "ways", "shots", "options", "words"),
+    [
+        ("blind", 5, 1, MetaCocoOptions(blind_supports="paper"), "not comparable: the images are of the planted world"),
+        ("iid", 5, 1, REAL, "not in the paper"),
+        ("swapped", 10, 5, REAL, "not in the paper"),
+        *(("blind", ways, shots, REAL, "comparable where") for ways in (5, 10) for shots in (1, 5)),
+        ("blind", 5, 2, REAL, "not comparable: the paper has 5 and 10 ways, 1 and 5 shots"),
+        ("blind", 20, 1, REAL, "not comparable: the paper has 5 and 10 ways"),
+        (
+            "blind",
+            5,
+            1,
+            REAL.model_copy(update={"blind_supports": "ours"}),
+            "not comparable: supports are of one context",
+        ),
+    ],
+)
+def test_only_blind_tasks_drawn_as_the_paper_draws_them_are_comparable(mode, ways, shots, options, words):
+    assert describe_comparability(mode, ways, shots, options).startswith(words)

@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +29,7 @@ TOPICS = {
     "label-tables": "labels", "metrics-in-training": "labels",
     "collect": "collecting", "collect-security": "collecting", "collect-deploy": "collecting",
     "compare": "reports", "report": "reports", "leaderboard": "reports", "explorer": "reports", "export": "reports",
+    "continuous-integration": "reports",
 }  # fmt: skip
 
 FENCE = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -39,7 +40,10 @@ VOC_SUBSET, COCO_SUBSET = 10, 20
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, what stands beside it (`file=`, `needs=`, `skip=`), its text and line."""
+    """A fenced block: its language, what stands beside it (`file=`, `needs=`, `skip=`, `continues`), text and line.
+
+    A block of Python that `continues` goes on where those before it ended, in one program.
+    """
 
     language: str
     notes: tuple[tuple[str, str], ...]
@@ -48,6 +52,18 @@ class Block:
 
     def note(self, name):
         return [value for key, value in self.notes if key == name]
+
+
+def join_continued(blocks):
+    """The blocks, each with the texts of those that continue it."""
+    joined = []
+    for block in blocks:
+        if "continues" in dict(block.notes):
+            earlier = max(place for place, one in enumerate(joined) if one.language == block.language)
+            joined[earlier] = replace(joined[earlier], text=f"{joined[earlier].text}\n{block.text}")
+        else:
+            joined.append(block)
+    return joined
 
 
 def blocks_of(page):
@@ -67,7 +83,7 @@ def run_page(page, tmp_path, request):
     """Run every block of the page; the first that fails is named by its line."""
     path = os.pathsep.join([*command_folders(), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "COLUMNS": "120"}
-    for block in blocks_of(page):
+    for block in join_continued(blocks_of(page)):
         for need in block.note("needs"):
             provide(need, tmp_path, request)
         if block.note("file"):

@@ -47,7 +47,7 @@ def postgres_url():
     if reason:
         pytest.skip(reason)
     # Not pytest's folder: only its owner may enter that.
-    folder = Path(tempfile.mkdtemp(prefix="hardlook-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="hardlook-pg-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
     run = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "cwd": folder}
     if os.geteuid() == 0:
         user = owner()

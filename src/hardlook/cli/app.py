@@ -68,6 +68,10 @@ COMMANDS = {
         "hardlook.cli.compare:compare",
         "Compare runs on the units that they share: differences, tests, ranking, and who wins where.",
     ),
+    "gate": (
+        "hardlook.cli.gate:gate",
+        "Compare a run with a baseline, and exit with 5 where it is worse: for continuous integration.",
+    ),
     "leaderboard": (
         "hardlook.cli.leaderboard:leaderboard",
         "Rank all runs below a folder, with the results of the paper in the same table.",

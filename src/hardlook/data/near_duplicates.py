@@ -194,9 +194,8 @@ def group_similar_images(decoded: DecodedImages) -> tuple[SimilarImages, ...]:
 
     count = len(decoded.contents)
     whole = np.array([position not in decoded.corrupt for position in range(count)], np.bool_)
-    numbers = np.unique(np.array(decoded.pixels, dtype=str), return_inverse=True)[1]
-    first: dict[int, int] = {}
-    owner = np.array([first.setdefault(int(number), position) for position, number in enumerate(numbers)], np.int64)
+    first: dict[str, int] = {}
+    owner = np.array([first.setdefault(pixels, place) for place, pixels in enumerate(decoded.pixels)], np.int64)
     distinct = np.flatnonzero((owner == np.arange(count)) & whole)
     pairs, correlations = find_near_duplicates(decoded.thumbnails[distinct])
     ends = distinct[pairs]

@@ -46,12 +46,16 @@ def inspect(
     against: Annotated[
         str | None, typer.Option("--against", help="published: compare with the counts that the paper prints.")
     ] = None,
+    decode: Annotated[
+        bool, typer.Option("--decode", help="Decode all images: find corrupt ones and near-duplicates, with pictures.")
+    ] = False,
     as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
 ) -> None:
     """List classes, contexts, duplicates by content, concepts in two splits, and which classes can form tasks.
 
     Examples:
-      hardlook data inspect --data pacs --split-rule size --shots 1,5 --out inspection
+      hardlook data inspect --data pacs --split-rule size --shots 1,5 --decode --out inspection
 
       hardlook data inspect --data MetaCoCo --against published --out inspection
     """
@@ -63,7 +67,9 @@ def inspect(
     names = tuple(dict.fromkeys(word.strip() for word in modes.split(",")))
     kinds = TaskKinds(names, parse_numbers(ways, "--ways"), parse_numbers(shots, "--shots"), queries)
     dataset = open_dataset(data, rule=split_rule, seed=seed)
-    document = write_inspection(inspect_dataset(dataset, kinds, against_published=bool(against)), out)
+    with open_progress(quiet) as start:
+        found = inspect_dataset(dataset, kinds, against_published=bool(against), decode=decode, progress=start)
+    document = write_inspection(found, out)
     words = [*document["in_words"], "", f"page: {out / 'inspection.html'}"]
     print_output(dump_json(document) if as_json else "\n".join(words))
 

@@ -77,7 +77,11 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> Sequence[Record]:
         orders = shuffle_queries(tasks, source.seed)
         episodes, ids = build_episodes(payloads, tasks, orders, model), [unit.id for unit in group]
         # Row numbers in place of features: the check asks only how many queries there are.
-        outline = replace(episodes, table=np.arange(len(table))) if isinstance(episodes, TableEpisodes) else episodes
+        outline = (
+            replace(episodes, table=np.arange(len(table), dtype=np.float32))
+            if isinstance(episodes, TableEpisodes)
+            else episodes
+        )
         answers = check_answers("few-shot-learner", model, model.classify(episodes), outline, ids)
         records += [
             make_record(unit, place, tasks, orders[place], table, answer)

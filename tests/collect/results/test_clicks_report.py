@@ -1,3 +1,4 @@
+import math
 from collections import defaultdict
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from click_crowd import Person, open_store, take_part, world_study
 from hardlook.collect.results.clicks import collect_clicks
 from hardlook.collect.results.clicks_report import PAIR_METRICS, ClickGalleries, build_sections
 from hardlook.collect.results.exclusion_rules import ExclusionRules
+from hardlook.rclicks.user_clicks.comparison import ClickSetComparison, PairScores
 
 
 @pytest.fixture(scope="module")
@@ -144,3 +146,66 @@ def test_a_comparison_shows_means_with_their_intervals_to_three_places(collected
         assert first[name.upper()] == f"{place}.123 (0.100 to {place}.988)"
     # Without an interval the value alone, and nothing without a value.
     assert second[PAIR_METRICS[0].upper()] == "0.500" and last[PAIR_METRICS[0].upper()] is None
+
+
+def with_pairs(collected, name, p_values):
+    """What was collected, with one comparison of each p on the first image; None is no test."""
+    task = collected.study.tasks[0]
+    rows = tuple(
+        PairScores(task.full_stem, task.dataset, "first", "", "pc", "mobile", 10 + place, 20 + place,
+                   p is not None and p > 0.05, math.nan if p is None else p, 0.25, 0.125, "" if p else "too few")
+        for place, p in enumerate(p_values)
+    )  # fmt: skip
+    changed = replace(collected)
+    vars(changed)[name] = {"cut-out": ClickSetComparison(rows, 0)}
+    return changed
+
+
+P_VALUES = (0.01, 0.9, None, 0.2, 0.03, 0.5, 0.07, 0.3, 0.8, 0.001)
+
+
+def test_the_gallery_of_devices_has_the_most_and_the_least_alike_images(collected):
+    [gallery] = ClickGalleries(with_pairs(collected, "devices", P_VALUES)).build_device_gallery()
+    captions = [example.caption for example in gallery.examples]
+    # Alike from the largest p on, then different ones, those without a test last.
+    tests = [
+        *(f"alike (p 0.{p}0)" for p in (9, 8, 5, 3)),
+        *(f"different (p 0.0{p})" for p in (3, 1, 0)),
+        "no test (too few)",
+    ]
+    assert [caption.split(": ")[1].split(";")[0] for caption in captions] == tests
+    assert captions[0] == ("11 clicks on a PC and 21 on a mobile device: alike (p 0.90); PL1 0.25, WD 0.125.")
+
+
+@pytest.mark.parametrize("count", [1, 4, 8])
+def test_no_image_is_in_a_gallery_twice(collected, count):
+    [gallery] = ClickGalleries(with_pairs(collected, "devices", P_VALUES[:count])).build_device_gallery()
+    assert len(gallery.examples) == len({example.caption for example in gallery.examples}) == count
+
+
+def test_without_a_test_the_gallery_of_devices_has_the_images_with_most_clicks(small, tmp_path):
+    collected = collect_clicks(small.study, small.store)
+    [gallery] = ClickGalleries(collected).build_device_gallery()
+    counts = collected.valid.group_by("task").len().sort("len", "task", descending=[True, False]).rows()
+    assert [example.caption for example in gallery.examples] == [
+        f"{count} valid click{'s' if count > 1 else ''}; no test was run." for _, count in counts
+    ]
+    assert "Clicks by device" in blocks_of(collected)
+    study = world_study(tmp_path)
+    with open_store(study) as store:
+        nothing = collect_clicks(study, store)
+        assert ClickGalleries(nothing).build_device_gallery() == ClickGalleries(nothing).build_mode_gallery() == []
+
+
+def test_the_gallery_of_modes_has_an_image_once(collected):
+    galleries = ClickGalleries(with_pairs(collected, "modes", (0.5, 0.01)))
+    [gallery] = galleries.build_mode_gallery()
+    # Both comparisons are of one image, and the last one describes it.
+    assert [example.caption for example in gallery.examples] == [
+        "cut-out against text: different (p 0.01); PL1 0.25, WD 0.125."
+    ]
+    task = collected.study.tasks[0]
+    valid = collected.valid.filter(pl.col("task") == task.id)
+    labels = [picture.label for picture in galleries.pictures[gallery.examples[0].unit]]
+    expected = {mode: len(valid.filter(pl.col("mode") == mode)) for mode in ("text", "cut-out")}
+    assert sorted(labels) == sorted(f"{mode}: {n} click{'s' if n > 1 else ''}" for mode, n in expected.items() if n)

@@ -3,7 +3,8 @@
 import pytest
 from small_runs import all_records, scores_text, small_run
 
-from hardlook.harness.runs.engines import EngineOptions
+from hardlook.harness.runs.engines import BATCHES_AHEAD, EngineOptions, evaluate_inline
+from hardlook.harness.runs.evaluation import Job, build_worker
 
 DIES = "troubled_segmenters:Dies"
 
@@ -31,6 +32,26 @@ def test_engines_give_equal_records_and_scores(tmp_path, inline, engine):
     small_run(tmp_path, engine=engine)
     assert all_records(tmp_path).equals(all_records(inline))
     assert scores_text(tmp_path) == scores_text(inline)
+
+
+class Taken(list):
+    """Batches that count how many of them were taken."""
+
+    count = 0
+
+    def __iter__(self):
+        for batch in super().__iter__():
+            self.count += 1
+            yield batch
+
+
+def test_no_more_batches_are_read_ahead_than_there_is_room_for(forked_workers):
+    job = Job("closed-miou", "planted-segmenter")
+    worker = build_worker(job)
+    batches = Taken((unit,) for unit in worker.benchmark.list_units(worker.benchmark.options(scenes=12)))
+    taken = [batches.count for _ in evaluate_inline(job, worker, batches, prefetch=1)]
+    # The batch that is answered, and those that are read or wait to be read meanwhile.
+    assert taken == [min(done + 1 + BATCHES_AHEAD, 12) for done in range(12)]
 
 
 def test_ray_gives_equal_records_and_scores(tmp_path, inline, ray_cluster):

@@ -4,9 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from hardlook.errors import ChangedRun
+from hardlook.errors import ChangedRun, DataError
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.evaluation import Job, Worker
 from hardlook.harness.runs.plan import check_unchanged, choose_batch_size, make_plan
@@ -107,3 +108,49 @@ def test_an_added_option_is_part_of_the_fingerprint_only_where_it_is_set():
         plans.append(make_plan(Job("rclicks", "disc"), worker, options, units, batch_size=2).parts)
     assert "option draws" not in plans[0] and plans[1]["option draws"] == 2
     assert plans[0]["option rounds"] == 20
+
+
+def plan_stored(folder, **more):
+    options = BENCHMARK.options(gt=folder / "gt", pred=folder / "pred", labels=str(folder / "labels.csv"))
+    units = BENCHMARK.list_units(options)
+    return make_plan(Job("closed-miou"), Worker(BENCHMARK, None), options, units, batch_size=2, **more).parts
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A folder of true and predicted maps and their labels."""
+    for name in ("gt", "pred"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        for image in range(3):
+            np.save(tmp_path / "data" / name / f"{image}.npy", np.zeros((64, 512), np.uint8))
+    (tmp_path / "data" / "labels.csv").write_text("id,name\n0,sky\n1,cat\n")
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize("changed", ["gt", "pred"])
+def test_one_changed_pixel_of_the_data_is_another_plan(stored, changed):
+    before = plan_stored(stored)
+    assert plan_stored(stored) == before
+    file = stored / changed / "1.npy"
+    values = np.load(file)
+    values[32, 256] = 1
+    np.save(file, values)
+    after = plan_stored(stored, full_fingerprint=True)
+    assert {name for name in before if before[name] != after[name]} == {f"data {changed}"}
+
+
+def test_data_that_were_moved_are_the_same_plan_and_missing_ones_an_error(stored):
+    before = plan_stored(stored)
+    moved = stored.rename(stored.with_name("moved"))
+    assert plan_stored(moved) == before
+    options = BENCHMARK.options(gt=moved / "gt", pred=moved / "none", labels=str(moved / "labels.csv"))
+    with pytest.raises(DataError, match="pred: there is no such file or folder"):
+        make_plan(Job("closed-miou"), Worker(BENCHMARK, None), options, UNITS, batch_size=2)
+
+
+def test_the_run_folder_inside_of_the_data_is_no_part_of_them(stored):
+    before = plan_stored(stored)
+    out = stored / "pred" / "run"
+    out.mkdir()
+    (out / "run.json").write_text("{}")
+    assert plan_stored(stored, out=out) == before

@@ -90,3 +90,15 @@ def test_what_enters_no_score_or_only_in_part_is_counted():
 def test_of_many_units_five_are_named():
     notes = notes_of(("", [0, 1, 2], [0, 1, 2]), *(("", [], [0]) for _ in range(7)))
     assert notes["images without objects"] == (7, tuple(f"image-{number}" for number in range(1, 6)), True)
+
+
+WORDS = ("cat", "dog", "car", "bus", "horse", "sofa")
+
+
+def test_the_25_most_costly_confusions_are_listed():
+    pairs = [(a, b) for a in range(6) for b in range(6) if a != b]
+    card = BENCHMARK.score(frame(*(("", [a], [b]) for a, b in pairs), names="\n".join(WORDS)), OPTIONS)
+    alike = compute_run_similarity(frame(*(("", [a], [a]) for a in range(6)), names="\n".join(WORDS)), OPTIONS)
+    costs = sorted((1 - alike[a, b] for a, b in pairs), reverse=True)
+    assert [one.value for one in card.scores if one.name == "unforgiven-objects"] == pytest.approx(costs[:25])
+    assert [one.value for one in card.scores if one.name == "confused-objects"] == [1] * 25

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from contextlib import redirect_stdout
 
 import numpy as np
@@ -199,3 +200,16 @@ def test_very_many_labels_are_scored_by_those_that_occur(tmp_path, monkeypatch):
     assert qualities[1] == pytest.approx(qualities[0], abs=1e-12)
     joint = BENCHMARK.merge_vocabularies([many.records, many.records])
     assert joint[0]["labels"][0] < 100
+
+
+def test_the_25_most_costly_confusions_are_listed(tmp_path):
+    done = launch("open-miou", out=tmp_path / "run", given={**write_maps(tmp_path, added=0), "unknown": "zero"})
+    counts = Counter()
+    for path in (tmp_path / "gt").iterdir():
+        truth, predicted = np.load(path), np.load(tmp_path / "pred" / path.name)
+        counts.update(zip(truth[truth != predicted].tolist(), predicted[truth != predicted].tolist(), strict=True))
+    assert len(counts) > 100
+    card = done.scored.scorecard
+    # Labels that WordNet does not know have nothing in common, so that cost and count are the same.
+    for name in ("confused-pixels", "unforgiven-pixels"):
+        assert [one.value for one in card.scores if one.name == name] == sorted(counts.values(), reverse=True)[:25]

@@ -1,5 +1,7 @@
 """Single images are scored as runs of one image."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from two_vocabularies import spoken_records
@@ -60,3 +62,21 @@ def test_where_no_segment_is_true_or_predicted_the_scores_say_so(records):
         found = {(one.name, *one.slice.values()): one for one in card.scores}
         assert {found[(name,)].reason for name in ("open-pq", "pq", "open-gain")} == {reason}
         assert {one.reason for one in card.scores if "kind" in one.slice} <= {""}
+
+
+def test_the_25_most_costly_confusions_are_listed():
+    words = ("cat", "dog", "car", "bus", "horse", "sofa")
+    pairs = [(a, b) for a in range(6) for b in range(6) if a != b]
+    rows = [
+        {
+            "unit": f"image-{place:02}", "context": "", "truth": "", "names": "\n".join(words), "things": [1] * 6,
+            "true": [a], "called": [b], "intersection": [9], "union": [10], "excused": [0],
+        }
+        for place, (a, b) in enumerate(pairs)
+    ]  # fmt: skip
+    schema = replace(BENCHMARK.schema, columns=BENCHMARK.schema.columns[:-1])
+    card = BENCHMARK.score(schema.frame(rows), OPTIONS)
+    alike = compute_label_similarity(words, OPTIONS).matrix
+    costs = sorted((1 - alike[a, b] for a, b in pairs), reverse=True)
+    assert [one.value for one in card.scores if one.name == "unforgiven-segments"] == pytest.approx(costs[:25])
+    assert [one.value for one in card.scores if one.name == "misnamed-segments"] == [1] * 25

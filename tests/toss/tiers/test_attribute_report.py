@@ -11,6 +11,7 @@ from hardlook.toss.tiers.attribute_report import (
     RankAgreement,
     build_distributions,
     build_extremes_section,
+    build_published_section,
     build_scatter,
     compare_with_published,
     comparison_to_json,
@@ -99,3 +100,19 @@ def test_the_extremes_are_the_lowest_and_highest_mask_of_each_class():
     assert highest.examples[0].caption == "cup: salience 0.90"
     assert not any("IoU" in title for title in galleries)
     assert build_extremes_section(rows[:7]).blocks == []
+
+
+@pytest.mark.parametrize(("masks", "step"), [(3, 1), (MAX_SPOTS, 1), (MAX_SPOTS + 1, 2), (2 * MAX_SPOTS + 1, 3)])
+def test_charts_beside_the_published_table_draw_evenly_spaced_masks_and_say_so(masks, step):
+    estimate = Estimate(0.5, Interval(0.25, 0.75, 0.95, "percentile", 3, "image"), 0.1, 2000, 0)
+    ours, published = np.arange(masks) / masks, 1 - np.arange(masks) / masks
+    shares = (ExactShare("blob_count", 3, 4, 0.5),)
+    comparison = PublishedComparison(masks, (RankAgreement("saliou", estimate, ours, published),), shares)
+    section = build_published_section(comparison)
+    dots, table, chart = section.blocks
+    assert section.text.startswith(f"{masks:,} masks are in both tables.")
+    assert [(dot.label, dot.value, dot.low, dot.high) for dot in dots.rows] == [("salience", 0.5, 0.25, 0.75)]
+    assert [row[:5] for row in table.rows] == [("blob_count", 4, 3, 75.0, 0.5)]
+    assert [(spot.x, spot.y) for spot in chart.spots] == list(zip(published[::step], ours[::step], strict=True))
+    assert (chart.title, chart.x_axis, chart.y_axis) == ("Salience: published and ours", "published", "ours")
+    assert chart.caption.endswith("line." if step == 1 else f"One of every {step} of the {masks:,} masks is drawn.")

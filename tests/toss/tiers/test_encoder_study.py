@@ -71,16 +71,11 @@ def test_a_chart_of_many_pairs_draws_evenly_spaced_ones_and_says_so(pairs, step)
     assert f"every {step}. drawn" in scatter.caption and document["pairs"] == pairs
 
 
-def test_the_interval_of_an_agreement_is_that_of_a_share():
-    def interval(turned):
-        """Of thirty pairs the second encoder says the opposite on so many."""
-        first = np.arange(30.0)
-        second = np.where(np.arange(30) < turned, 29 - first, first) if turned < 30 else -first
-        found = compare_encoders({"a": first, "b": second}, [str(place) for place in range(30)])
-        return found.agreement.value, found.agreement.interval
-
-    value, whole = interval(0)
-    # Thirty of thirty: Clopper and Pearson's lower bound is .025 ** (1 / 30).
-    assert (value, whole.high) == (1, 1) and whole.low == pytest.approx(0.025 ** (1 / 30))
-    value, none = interval(30)
-    assert (value, none.low) == (0, 0) and none.high == pytest.approx(1 - 0.025 ** (1 / 30))
+@pytest.mark.parametrize(
+    ("turned", "value", "bounds"), [(1, 1, (0.025 ** (1 / 30), 1)), (-1, 0, (0, 1 - 0.025 ** (1 / 30)))]
+)
+def test_where_all_pairs_agree_or_none_the_bounds_are_those_of_a_share(turned, value, bounds):
+    cosines = np.arange(30.0)
+    found = compare_encoders({"a": cosines, "b": turned * cosines}, [str(place) for place in range(30)]).agreement
+    # Clopper and Pearson.
+    assert found.value == value and (found.interval.low, found.interval.high) == pytest.approx(bounds)

@@ -12,11 +12,18 @@ from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
 import hardlook
-from hardlook.data.concept_context import ConceptContextDataset, ConceptContextImage, Duplicates
+from hardlook.data.concept_context import ConceptContextDataset, ConceptContextImage, Duplicates, drop_images
+from hardlook.data.images import read_image
+from hardlook.data.near_duplicates import LEAST_CORRELATION, SimilarImages, decode_images, group_similar_images
 from hardlook.errors import OptionError
 from hardlook.harness.runs.folder import write_atomically
-from hardlook.harness.sections import HeatMap, Section, Table
+from hardlook.harness.runs.progress import StartProgress
+from hardlook.harness.sections import Example, Gallery, HeatMap, Picture, Section, Table
 from hardlook.metacoco.published import PublishedComparison, compare_counts
 from hardlook.metacoco.tasks.eligibility import find_eligible_classes
 from hardlook.report.formatting import format_count, format_number
@@ -24,6 +31,9 @@ from hardlook.report.page import write_study
 
 EVERY_MODE = "all of these"
 MAX_GROUPS = 200  # groups of equal images on the page
+MAX_PICTURED = 40  # groups of near-duplicates with pictures, and pictures of a group
+MAX_PICTURES = 6
+PICTURE_SIDE = 160
 _WHOLE = "all"
 
 
@@ -59,8 +69,38 @@ class TaskEligibility:
 
 
 @dataclass(frozen=True)
+class SimilarGroup:
+    """Images of different files that show the same picture; `correlation` is 1 where their pixels are `equal`."""
+
+    images: tuple[ConceptContextImage, ...]
+    equal: bool
+    correlation: float
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """What is wrong with the group, if anything more than that a task could show one as support and as query."""
+        reasons = []
+        if len({row.split for row in self.images}) > 1:
+            reasons.append("several splits")
+        if len({row.concept for row in self.images}) > 1:
+            reasons.append("several concepts")
+        return tuple(reasons)
+
+
+@dataclass(frozen=True)
+class DecodedFiles:
+    """What decoding found: groups of images that show the same picture, and corrupt images with what is wrong."""
+
+    similar: tuple[SimilarGroup, ...]
+    corrupt: tuple[tuple[ConceptContextImage, str], ...]
+
+
+@dataclass(frozen=True)
 class Inspection:
-    """All results; `comparison` is None without a comparison with the published counts."""
+    """All results; `comparison` is None without a comparison with the published counts.
+
+    `decoded` is None where files were not decoded; `dataset` has no corrupt images where they were.
+    """
 
     dataset: ConceptContextDataset
     kinds: TaskKinds
@@ -68,6 +108,7 @@ class Inspection:
     shared_concepts: dict[str, tuple[str, ...]]
     tasks: tuple[TaskEligibility, ...]
     comparison: PublishedComparison | None
+    decoded: DecodedFiles | None = None
 
     @property
     def parts(self) -> tuple[str | None, ...]:
@@ -87,8 +128,35 @@ def parse_numbers(text: str, flag: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(word) for word in words))
 
 
-def inspect_dataset(dataset: ConceptContextDataset, kinds: TaskKinds, *, against_published: bool) -> Inspection:
-    """Inspect a dataset; file contents are hashed, images are not decoded."""
+def decode_dataset(dataset: ConceptContextDataset, progress: StartProgress | None = None) -> DecodedFiles:
+    """Decode all images of a dataset; see `DecodedFiles`. `progress` starts a bar over (total, done) images."""
+    advance = progress(len(dataset.rows), 0) if progress else None
+    decoded = decode_images(
+        [row.path for row in dataset.rows], advance=(lambda count: advance(count, 0)) if advance else None
+    )
+    groups = [_name_group(dataset, group) for group in group_similar_images(decoded)]
+    # Groups that are wrong first; the sort is stable.
+    ordered = sorted(groups, key=lambda group: -len(group.leaks))
+    corrupt = tuple((dataset.rows[place], why) for place, why in decoded.corrupt.items())
+    return DecodedFiles(tuple(ordered), corrupt)
+
+
+def _name_group(dataset: ConceptContextDataset, group: SimilarImages) -> SimilarGroup:
+    return SimilarGroup(tuple(dataset.rows[place] for place in group.positions), group.equal, group.correlation)
+
+
+def inspect_dataset(
+    dataset: ConceptContextDataset,
+    kinds: TaskKinds,
+    *,
+    against_published: bool,
+    decode: bool = False,
+    progress: StartProgress | None = None,
+) -> Inspection:
+    """Inspect a dataset; file contents are hashed, images are decoded with `decode` only."""
+    decoded = decode_dataset(dataset, progress) if decode else None
+    if decoded is not None and decoded.corrupt:
+        dataset = drop_images(dataset, {row.name for row, _ in decoded.corrupt})
     splits: dict[str, set[str]] = {}
     for row in dataset.rows:
         splits.setdefault(row.concept, set()).update([row.split] if row.split else [])
@@ -100,6 +168,7 @@ def inspect_dataset(dataset: ConceptContextDataset, kinds: TaskKinds, *, against
         dataset.shared_concepts(),
         tuple(finding for part in parts for finding in _check_tasks(dataset, part, kinds)),
         compare_counts(dataset.cells(), splits) if against_published else None,
+        decoded,
     )
 
 
@@ -131,6 +200,7 @@ def write_inspection(found: Inspection, out: Path) -> dict[str, Any]:
         title=f"What is in {found.dataset.source.name}",
         summary="Concepts, contexts and splits, counted from the files, and which few-shot tasks the dataset allows.",
         provenance={name: document[name] for name in ("schema", "hardlook", "data", "split_rule", "asked", "images")},
+        pictures=_draw_similar(found),
     )
     if found.dataset.splits and not found.shared_concepts:
         text = io.StringIO()
@@ -163,6 +233,22 @@ def build_document(found: Inspection) -> dict[str, Any]:
         "duplicates_within_splits": [_group_to_json(group) for group in found.duplicates.within],
         "tasks": [{**asdict(one), "possible": one.possible, "left_out": dict(one.left_out)} for one in found.tasks],
         "published": {**asdict(comparison), "same": comparison.same} if comparison else None,
+        "decoded": _decoded_to_json(found.decoded) if found.decoded else None,
+    }
+
+
+def _decoded_to_json(decoded: DecodedFiles) -> dict[str, Any]:
+    return {
+        "corrupt": [{**_group_to_json([row])[0], "why": why} for row, why in decoded.corrupt],
+        "similar": [
+            {
+                "pixels_equal": group.equal,
+                "correlation": group.correlation,
+                "wrong": list(group.leaks),
+                "images": _group_to_json(group.images),
+            }
+            for group in decoded.similar
+        ],
     }
 
 
@@ -196,6 +282,8 @@ def describe_inspection(found: Inspection) -> list[str]:
         _describe_splits(found),
         _describe_duplicates(found),
     ]
+    if found.decoded is not None:
+        sentences.append(_describe_decoded(found.decoded))
     for (part, ways, shots), rows in groupby(found.tasks, key=lambda one: (one.split, one.ways, one.shots)):
         kind = f"{ways}-way {shots}-shot, {format_count(found.kinds.queries, 'query', 'queries')} per class"
         sentences.append(f"{f'{part}: ' if part else ''}{kind}: {_describe_eligible(list(rows), ways)}")
@@ -233,6 +321,22 @@ def _describe_duplicates(found: Inspection) -> str:
     if within:
         count = format_count(len(within), "image")
         parts.append(f"{count} by content more than once in a split; no task has one both as support and as query.")
+    return " ".join(parts)
+
+
+def _describe_decoded(decoded: DecodedFiles) -> str:
+    parts = ["All images can be read." if not decoded.corrupt else ""]
+    if decoded.corrupt:
+        count = format_count(len(decoded.corrupt), "image")
+        parts = [f"Wrong: {count} cannot be read and {'is' if len(decoded.corrupt) == 1 else 'are'} not counted here."]
+    if not decoded.similar:
+        return f"{parts[0]} No two files show the same picture."
+    count, equal = format_count(len(decoded.similar), "picture"), sum(group.equal for group in decoded.similar)
+    held = sum(len(group.images) for group in decoded.similar)
+    parts.append(f"{count} in several files ({held} files; {equal} with equal pixels, the others near-duplicates).")
+    for reason in ("several splits", "several concepts"):
+        if number := sum(reason in group.leaks for group in decoded.similar):
+            parts.append(f"Wrong: {number} of them in {reason}.")
     return " ".join(parts)
 
 
@@ -277,6 +381,7 @@ def build_sections(found: Inspection, document: dict[str, Any]) -> list[Section]
             (*(_build_heat_map(found.dataset, part) for part in found.parts), _build_concepts(found)),
         ),
         _build_duplicates(found),
+        *([_build_decoded(found.decoded)] if found.decoded else []),
         _build_tasks(found),
     ]
     if found.comparison is not None:
@@ -349,12 +454,68 @@ def _build_duplicates(found: Inspection) -> Section:
         tables.append(Table("Concepts in more than one split", caption, ("concept", "splits"), shared))
     if rows:
         columns = ("where", "files", "splits", "concepts", "contexts", "images")
-        caption = "Files with the same bytes (SHA-256); re-encoded or resized copies are not found."
+        caption = "Files with the same bytes (SHA-256)."
+        if found.decoded is None:
+            caption += " Re-encoded or resized copies are found with --decode."
         if len(groups) > MAX_GROUPS:
             caption += f" The first {MAX_GROUPS} of {len(groups)} are shown; the JSON file has all."
         tables.append(Table("Images with equal content", caption, columns, rows, decimals=0))
     text = "" if tables else "No concept is in two splits, and no two files have the same bytes."
     return Section("Splits and duplicates", text, tuple(tables))
+
+
+def _build_decoded(decoded: DecodedFiles) -> Section:
+    blocks: list[Table | Gallery] = []
+    if decoded.corrupt:
+        rows = [(row.name, row.split or _WHOLE, row.concept, row.context, why) for row, why in decoded.corrupt]
+        columns = ("image", "split", "concept", "context", "what is wrong")
+        blocks.append(Table("Images that cannot be read", "They are in no other count.", columns, rows[:MAX_GROUPS]))
+    if decoded.similar:
+        caption = (
+            "Equal pixels, or a perceptual hash that is near and thumbnails whose correlation is at least "
+            f"{LEAST_CORRELATION}: re-saved, resized, mirrored or slightly cropped copies. Drawings "
+            "of the same sign are found, too: look at the pictures."
+        )
+        if len(decoded.similar) > MAX_PICTURED:
+            caption += f" The first {MAX_PICTURED} of {len(decoded.similar)} are shown; the JSON file has all."
+        examples = [
+            Example(_name_example(number), _describe_group(group))
+            for number, group in enumerate(decoded.similar[:MAX_PICTURED], start=1)
+        ]
+        blocks.append(Gallery("Files that show the same picture", caption, tuple(examples)))
+    text = "" if blocks else "All images can be read, and no two files show the same picture."
+    return Section("Decoded images", text, tuple(blocks))
+
+
+def _name_example(number: int) -> str:
+    return f"picture {number}"
+
+
+def _describe_group(group: SimilarGroup) -> str:
+    kind = "Equal pixels" if group.equal else f"Near-duplicates, correlation {format_number(group.correlation, 3)}"
+    wrong = f"; wrong: in {' and '.join(group.leaks)}" if group.leaks else ""
+    names = ", ".join(row.name for row in group.images[:MAX_PICTURES])
+    return f"{kind}{wrong}: {names}{', ...' if len(group.images) > MAX_PICTURES else ''}"
+
+
+def _draw_similar(found: Inspection) -> dict[str, list[Picture]]:
+    """The pictures of each example of the gallery, small."""
+    groups = found.decoded.similar[:MAX_PICTURED] if found.decoded else ()
+    return {
+        _name_example(number): [
+            Picture(f"{row.split or _WHOLE}: {row.concept}, {row.context}", _shrink(read_image(row.path)))
+            for row in group.images[:MAX_PICTURES]
+        ]
+        for number, group in enumerate(groups, start=1)
+    }
+
+
+def _shrink(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    scale = PICTURE_SIDE / max(image.shape[:2])
+    if scale >= 1:
+        return image
+    size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def _build_tasks(found: Inspection) -> Section:

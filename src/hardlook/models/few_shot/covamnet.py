@@ -73,7 +73,7 @@ class CovaMNet(DeviceLearner):
         scores = []
         for pool in tasks.split_classes(as_descriptors(tasks.support), cells):
             along = (rows @ (pool - pool.mean(1, keepdim=True)).mT).square().sum(2)
-            scores.append(along.unflatten(1, (queries, cells)).mean(2) / max(pool.shape[1] - 1, 1))
+            scores.append(along.reshape(-1, queries, cells).mean(2) / max(pool.shape[1] - 1, 1))
         return torch.stack(scores, dim=2)
 
     def _prepared(self, cells: NDArray[np.float32]) -> NDArray[np.float32]:

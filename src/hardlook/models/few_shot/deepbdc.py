@@ -123,7 +123,8 @@ class DeepBDC(ProductLearner):
         matrices -= means[..., :, None]
         matrices -= (means - means.mean(2, keepdim=True))[..., None, :]
         matrices.diagonal(dim1=2, dim2=3).mul_(2**0.5)
-        return matrices.flatten(2)
+        flat: Tensor = matrices.flatten(2)
+        return flat
 
     def _channels(self, maps: NDArray[np.float32]) -> NDArray[np.float32]:
         """(n, d, h * w) values of each channel, d at most `dimension`."""

@@ -71,7 +71,7 @@ class DN4(DeviceLearner):
         for cosines in (query @ pool.mT for pool in tasks.split_classes(support, cells)):
             kept = min(self.neighbours, cosines.shape[2])
             largest = cosines.topk(kept, dim=2).values.sum(2) * (self.neighbours / kept)
-            scores.append(largest.unflatten(1, (queries, cells)).sum(2))
+            scores.append(largest.reshape(-1, queries, cells).sum(2))
         return torch.stack(scores, dim=2)
 
     def _nearest(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:

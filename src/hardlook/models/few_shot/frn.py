@@ -83,7 +83,7 @@ class FRN(DeviceLearner):
             fitted = (products * weights).sum(2)
             length = fitted - weight * weights.square().sum(2)
             error = whole - 2 * rho * fitted + rho * rho * length
-            scores.append(-error.unflatten(1, (queries, cells)).mean(2))
+            scores.append(-error.reshape(-1, queries, cells).mean(2))
         return torch.stack(scores, dim=2)
 
     def _lambda(self, count: int, channels: int) -> float:

@@ -57,7 +57,8 @@ class TensorTasks:
 
     def split_classes(self, rows: Tensor, per_support: int = 1) -> Sequence[Tensor]:
         """The rows (T, n x per_support, ...) of each class."""
-        return rows.split([count * per_support for count in self.shots], dim=1)
+        ends = [int(end) * per_support for end in np.cumsum(self.shots)]
+        return [rows[:, start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 class DeviceLearner(GroupedLearner):

@@ -86,10 +86,9 @@ def transport(cost: NDArray[np.float64], per_class: float) -> NDArray[np.float64
     """
     # A factor on a whole row changes no plan; without it a distant query would have nothing but zeros.
     kernel = np.maximum(np.exp(cost.min(axis=2, keepdims=True) - cost), SMALLEST)
-    plan = np.empty_like(kernel)
+    plan: NDArray[np.float64] = np.empty_like(kernel)
     active = np.arange(len(plan))  # a task that stands still no longer changes, whatever the others do
-    turned, columns = kernel.transpose(0, 2, 1), np.ones((len(plan), plan.shape[2], 1))
-    sums = kernel.sum(axis=2, keepdims=True)
+    turned, sums = kernel.transpose(0, 2, 1), kernel.sum(axis=2, keepdims=True)
     before = sums
     for step in range(MAX_ROUNDS):
         rows = 1 / sums

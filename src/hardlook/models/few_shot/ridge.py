@@ -58,7 +58,7 @@ class Ridge(ProductLearner):
         system = support @ support.mT
         system.diagonal(dim1=1, dim2=2).add_(self.penalty)
         targets = tasks.membership.double().expand(len(system), -1, -1)
-        weights = support.mT @ torch.linalg.solve(system, targets)
+        weights: Tensor = support.mT @ torch.linalg.solve(system, targets)
         return tasks.query @ weights.float()
 
 
@@ -75,7 +75,5 @@ def ridge_weights(support: NDArray[np.float32], targets: NDArray[np.float64], pe
     if rows <= columns:
         gram = multiply_rows(wide, wide, np.empty((rows, rows)))
         gram.flat[:: rows + 1] += penalty
-        weights = np.ascontiguousarray(np.linalg.solve(gram, targets).T) @ wide
-    else:
-        weights = np.linalg.solve(wide.T @ wide + penalty * np.eye(columns), wide.T @ targets).T
-    return np.asarray(weights, np.float32)
+        return np.asarray(np.ascontiguousarray(np.linalg.solve(gram, targets).T) @ wide, np.float32)
+    return np.asarray(np.linalg.solve(wide.T @ wide + penalty * np.eye(columns), wide.T @ targets).T, np.float32)

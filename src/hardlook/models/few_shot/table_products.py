@@ -27,7 +27,7 @@ from hardlook.models.few_shot.on_device import DeviceLearner
 from hardlook.models.few_shot.stacking import ClassLayout, TaskGroup
 from hardlook.models.few_shot.table_episodes import TableEpisodes
 
-MAX_IMAGES = 2048
+MAX_IMAGES = 4096
 """Larger tables would take longer than the tasks of a usual run: the work grows with the square."""
 
 TASKS_AT_ONCE = 64
@@ -59,7 +59,7 @@ class TableProducts:
     """The products (images, images) of vectors (images, D); `centred` takes the mean vector off before."""
 
     def __init__(self, vectors: NDArray[np.float32], *, centred: bool = False, dtype: type = np.float32) -> None:
-        rows = np.asarray(vectors, dtype)
+        rows: Products = np.asarray(vectors, dtype)
         rows = rows - rows.mean(axis=0, dtype=np.float64).astype(dtype) if centred else rows
         self.products: Products = rows @ rows.T
 

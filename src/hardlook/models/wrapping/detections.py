@@ -246,7 +246,7 @@ def find_boxes(masks: NDArray[np.bool_]) -> NDArray[np.float32]:
     """
     edges = []
     for axis in (1, 2):  # columns, then rows, that a mask touches
-        touched = masks.any(axis=axis)
+        touched = np.asarray(masks.any(axis=axis))
         near, far = touched.argmax(axis=1), touched.shape[1] - touched[:, ::-1].argmax(axis=1)
         edges.append((near, np.where(touched.any(axis=1), far, 0)))
     (left, right), (top, bottom) = edges

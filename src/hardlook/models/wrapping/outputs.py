@@ -48,7 +48,7 @@ class MaskReading:
                 f"{what} has values from {values.min():.4g} to {values.max():.4g}, which are no probabilities",
                 remedy='pass activation="sigmoid" for logits, or wrap a function that gives values in [0, 1]',
             )
-        return np.clip(values, 0, 1).astype(np.float32)
+        return np.asarray(np.clip(values, 0, 1), np.float32)
 
 
 def read_features(raw: Any, prepared: Sequence[Prepared], patch: Size | None = None) -> Features:
@@ -85,7 +85,8 @@ def read_vectors(raw: Any, rows: int) -> NDArray[np.float32]:
     if not is_array(found) or found.ndim != 2 or found.shape[0] != rows:
         raise output_error(raw, "image-text-encoder")
     vectors = to_array(found).astype(np.float32)
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), np.float32)
 
 
 def read_label_maps(raw: Any, prepared: Sequence[Prepared], names: ClassNames, reading: MaskReading) -> list[LabelMap]:
@@ -291,7 +292,7 @@ def resize_nearest(values: NDArray[Any], one: Prepared) -> NDArray[Any]:
     )
     chosen_rows = np.arange(one.image_size[0]) * height // one.image_size[0]
     chosen_columns = np.arange(one.image_size[1]) * width // one.image_size[1]
-    return values[chosen_rows[:, None], chosen_columns]
+    return np.asarray(values[chosen_rows[:, None], chosen_columns])
 
 
 @dataclass(frozen=True)

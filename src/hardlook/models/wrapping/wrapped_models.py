@@ -236,11 +236,12 @@ class WrappedEncoder(WrappedModel):
 
         def read(raw: Any, inputs: list[Prepared]) -> list[Any]:
             features = read_features(raw, inputs, patch)
-            return list(zip(features.vectors, features.maps or [None] * len(inputs), strict=True))
+            maps = [None] * len(inputs) if features.maps is None else list(features.maps)
+            return list(zip(features.vectors, maps, strict=True))
 
-        method = next((name for name in _IMAGE_METHODS if hasattr(self.network, name)), "")
-        vectors, maps = zip(*self._answer(images, read, method), strict=True)
-        return Features(np.stack(vectors), None if any(one is None for one in maps) else list(maps))
+        answers = self._answer(images, read, _find_method(self.network, _IMAGE_METHODS))
+        maps = [cells for _, cells in answers if cells is not None]
+        return Features(np.stack([vector for vector, _ in answers]), maps if len(maps) == len(answers) else None)
 
 
 class WrappedImageTextEncoder(WrappedModel):
@@ -282,7 +283,8 @@ class WrappedImageTextEncoder(WrappedModel):
         """(N, dimension) float32 of unit length."""
         if not len(images):
             return np.zeros((0, self.dimension), np.float32)
-        return np.stack(self._answer(images, lambda raw, inputs: read_vectors(raw, len(inputs)), self._image_method))
+        read = self._answer(images, lambda raw, inputs: list(read_vectors(raw, len(inputs))), self._image_method)
+        return np.stack(read)
 
     def encode_text(self, texts: Sequence[str]) -> Vectors:
         """(N, dimension) float32 of unit length."""

@@ -141,10 +141,15 @@ def build_scatter(
     ]
     if not known:
         return None
-    step = -(-len(known) // MAX_SPOTS)
-    thinned = f" One of every {step} of the {len(known):,} masks is drawn." if step > 1 else ""
+    step, thinned = _space_spots(len(known))
     title = f"{_capitalize(ATTRIBUTES[x])} and {ATTRIBUTES[y]}"
     return ScatterChart(title, caption + thinned, known[::step], ATTRIBUTES[x], ATTRIBUTES[y])
+
+
+def _space_spots(masks: int) -> tuple[int, str]:
+    """How far apart the masks are that a chart of at most `MAX_SPOTS` draws, and the sentence that says so."""
+    step = -(-masks // MAX_SPOTS)
+    return step, f" One of every {step} of the {masks:,} masks is drawn." if step > 1 else ""
 
 
 def build_extremes_section(rows: Sequence[AttributeRow]) -> Section:
@@ -269,12 +274,13 @@ def build_published_section(comparison: PublishedComparison) -> Section:
     ]
     charts = []
     for one in comparison.ranked:
-        step = -(-one.ours.size // MAX_SPOTS)
+        step, thinned = _space_spots(one.ours.size)
         points = zip(one.published[::step].tolist(), one.ours[::step].tolist(), strict=True)
         charts.append(
             ScatterChart(
                 f"{_capitalize(ATTRIBUTES[one.column])}: published and ours",
-                "One point per mask. The published values come from another model, so points scatter around the line.",
+                "One point per mask. The published values come from another model, so points scatter around the line."
+                + thinned,
                 [Spot(x, y, "") for x, y in points],
                 "published",
                 "ours",
