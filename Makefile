@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+FAMILIES := $(VENV)-families
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-families lint clean
 
 demo: $(VENV)/core-installed
 	$(BIN)/hardlook demo --out demo
@@ -11,8 +12,14 @@ demo: $(VENV)/core-installed
 # Files in our own order (tests/conftest.py): the long ones, which have few tests, would else be left for the end, when one
 # process idles. Compiled files are kept, whatever the environment says: to compile all tests again takes a quarter minute.
 test: export PYTHONDONTWRITEBYTECODE =
-test: $(VENV)/everything-installed
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+test: $(VENV)/everything-installed $(FAMILIES)/installed
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder; tests=$$?; \
+	$(MAKE) --no-print-directory test-families && exit $$tests
+
+# Models of timm, torchvision and segmentation-models-pytorch.
+test-families: export PYTHONDONTWRITEBYTECODE =
+test-families: $(FAMILIES)/installed
+	$(FAMILIES)/bin/python -m pytest -m families tests/models/families tests/docs/test_families_pages.py
 
 lint: $(VENV)/everything-installed
 	$(BIN)/ruff check .
@@ -20,7 +27,7 @@ lint: $(VENV)/everything-installed
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) $(FAMILIES) demo
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -31,10 +38,21 @@ $(VENV)/core-installed: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 # lvis is the judge of LVIS scores in tests. It is installed without its dependencies, because only its plots need them, and
-# opencv-python would overwrite the files of opencv-python-headless.
+# opencv-python would overwrite the files of opencv-python-headless. easyfsl is the judge of few-shot learners; they need torch
+# alone.
 $(VENV)/everything-installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all,dev]"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps lvis
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps lvis easyfsl
 	$(BIN)/hardlook weights install --small
 	touch $@
 	touch $(VENV)/core-installed
+
+# An environment on top of the other one, for libraries that stand on torchvision: in the same one it would break parts of
+# transformers where its build does not fit that of torch. Nothing is installed twice.
+$(FAMILIES)/installed: $(VENV)/everything-installed
+	$(BIN)/python -m venv --clear --without-pip $(FAMILIES)
+	$(BIN)/python -c "import sysconfig; print('import site; site.addsitedir(%r)' % sysconfig.get_path('purelib'))" \
+		> $$($(FAMILIES)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/everything.pth
+	$(BIN)/python -m pip --python $(FAMILIES)/bin/python install --quiet --constraint constraints.txt --no-deps \
+		torchvision timm segmentation-models-pytorch
+	touch $@

@@ -1,4 +1,4 @@
-"""Near-duplicates: how often each kind of copy is found, how many pairs are found among real images, and how long it takes.
+"""Near-duplicates: how often copies are found, which pairs are found among real images, and how long it takes.
 
 Run `python benchmarks/near_duplicates.py FOLDER...` on folders of images. Copies are made of 1,200 images, drawn by
 seed. The last rows compare 25,000, 50,000 and 100,000 thumbnails, which are parts of the images, upside down in turn;

@@ -29,6 +29,9 @@ MEMORY, NEEDED_BYTES = Path("/dev/shm"), 6 << 30
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > NEEDED_BYTES:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
+# Collecting imports all modules: little of what that makes is garbage, and looking for it takes a tenth of the time.
+gc.disable()
+
 # First calls compile kernels, so no deadline; in CI the same examples every time and half as many, elsewhere new ones.
 CI = bool(os.environ.get("CI"))
 
@@ -70,6 +73,7 @@ def pytest_collection_finish():
     """What was imported stays until the end: the garbage collector need not look at it after each test."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -23,6 +23,7 @@ import numpy as np
 
 DEFAULT_OUT = Path(__file__).resolve().parents[1] / "src" / "hardlook" / "similarity" / "wordnet" / "data"
 HYPERNYM, INSTANCE_HYPERNYM = "@", "@i"
+XZ_PRESET = 9
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def build(folder: Path, exceptions: Path, out: Path) -> None:
 
 def write_lines(path: Path, lines: list[str]) -> None:
     """Compressed text; xz stores neither a time nor a name, so equal lines give equal bytes."""
-    path.write_bytes(lzma.compress("".join(f"{line}\n" for line in lines).encode("ascii"), preset=9))
+    path.write_bytes(lzma.compress("".join(f"{line}\n" for line in lines).encode("ascii"), preset=XZ_PRESET))
 
 
 def main() -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,7 +7,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hardlook.harness.stats.bootstrap import ratio
-from hardlook.harness.tally import Draws, Entry, SoftTally, SumTally, estimate_tally, measure_spread, score_tally
+from hardlook.harness.tally import (
+    Draws,
+    Entry,
+    SeedTally,
+    SoftTally,
+    SumTally,
+    count_own_clusters,
+    estimate_tally,
+    leave_clusters_out,
+    measure_spread,
+    score_tally,
+)
 
 SHARES = st.sampled_from([0.0, 0.1, 0.2, 1 / 3, 0.7])
 
@@ -97,3 +110,69 @@ def test_entries_without_units_are_left_out_unless_they_say_why():
     several = SumTally(entries, sums, lambda totals: np.repeat(ratio(totals)[:, None], 3, axis=1), ("some",), "image")
     scores = score_tally(several, Draws(resamples=0))
     assert [(one.name, one.n, one.reason) for one in scores] == [("first", 3, ""), ("third", 0, "nothing to find")]
+
+
+def accuracies(*rights, of=4):
+    """A tally of accuracy with one row per number of right answers."""
+    return tally(np.array([[right, of] for right in rights]), SumTally)
+
+
+def test_weights_count_clusters_and_swaps_take_them_from_the_other():
+    labels = ["x", "y", "x"]
+    ours, theirs = (replace(accuracies(*rights), labels=labels) for rights in ((1, 2, 3), (4, 0, 4)))
+    # Cluster x has 4 of 8 and y 2 of 4.
+    assert ours.values().tolist() == [[0.5]]
+    assert ours.values(np.array([[2.0, 1.0], [0.0, 1.0]])).tolist() == [[10 / 20], [2 / 4]]
+    swaps = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    assert ours.mixed(theirs, swaps).tolist() == [[6 / 12], [10 / 12], [4 / 12], [8 / 12]]
+    with pytest.raises(ValueError, match="the same rows and columns"):
+        ours.mixed(replace(theirs, labels=["x", "x", "y"]), swaps)
+
+
+def test_a_method_with_several_seeds_has_the_mean_of_its_scores():
+    first, second, other = accuracies(1, 3), accuracies(3, 3), accuracies(0, 4)
+    seeds = SeedTally((first, second))
+    assert seeds.values().tolist() == [[0.625]]
+    assert seeds.values(np.array([[1.0, 0.0], [0.0, 2.0]])).tolist() == [[0.5], [0.75]]
+    swaps = np.array([[1.0, 0.0]])
+    assert seeds.mixed(other, swaps).tolist() == [[3 / 8]]
+    assert seeds.mixed(SeedTally((other, first)), swaps).tolist() == [[(3 + 3 + 4 + 4) / 4 / 8]]
+    variance, freedom = seeds.measure_seeds()
+    assert freedom == 1 and variance.tolist() == [pytest.approx(np.var([0.5, 0.75], ddof=1) / 2)]
+    assert (seeds.key, seeds.resampled, seeds.clusters.n) == (first.key, "image", 2)
+
+
+def test_an_entry_of_several_seeds_is_that_of_most_units():
+    members = tuple(replace(accuracies(1, 3), entries=(Entry("accuracy", n),)) for n in (3, 8, 5))
+    assert [entry.n for entry in SeedTally(members).entries] == [8]
+
+
+def test_clusters_are_left_out_of_all_tallies_alike():
+    first, second = accuracies(1, 2, 3), accuracies(4, 0, 4)
+    sizes, blocks = leave_clusters_out([first, SeedTally((first, second))])
+    scores = [np.concatenate(parts).ravel() for parts in zip(*blocks, strict=True)]
+    alone, other = np.array([5, 4, 3]) / 8, np.array([4, 8, 4]) / 8
+    assert sizes.tolist() == [3]
+    assert scores[0].tolist() == pytest.approx(alone) and scores[1].tolist() == pytest.approx((alone + other) / 2)
+
+
+def test_a_score_rests_on_all_clusters_unless_it_says_or_has_fewer_units():
+    entries = (Entry("all", 9), Entry("few", 2), Entry("none", 0), Entry("own", 9, clusters=2))
+    assert count_own_clusters(replace(accuracies(1, 2, 3), entries=entries)) == [3, 2, 1, 2]
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
+def test_every_kind_of_interval_holds_the_mean_of_a_symmetric_sample(method):
+    sums = np.column_stack([np.linspace(0.2, 0.8, 25), np.ones(25)])
+    (estimate,) = estimate_tally(tally(sums, SumTally), Draws(resamples=400, interval=method))
+    error = np.linspace(0.2, 0.8, 25).std(ddof=1) / 5
+    assert estimate.interval.method == method and estimate.value == pytest.approx(0.5)
+    assert (estimate.interval.low, estimate.interval.high) == pytest.approx(
+        (0.5 - 2 * error, 0.5 + 2 * error), abs=0.02
+    )
+    assert estimate.standard_error == pytest.approx(error, rel=0.15)
+
+
+def test_one_cluster_has_a_value_and_no_interval():
+    (estimate,) = estimate_tally(accuracies(3), Draws(resamples=50))
+    assert estimate.value == 0.75 and not estimate.interval.defined

@@ -178,7 +178,7 @@ def test_near_duplicates_are_kept_dropped_or_refused_as_asked(leaky, tmp_path):
 def test_a_run_says_what_it_dropped(world, tmp_path):
     (world / "manifest.csv").unlink()
     first, second, *_ = sorted((world / "test" / "dog").rglob("*.png"))
-    for source, copy in ((first, world / "test/dog/snow/copy.png"), (second, world / "test/cat/snow/copy.png")):
+    for source, copy in ((first, world / "test/dog/fog/zz-copy.png"), (second, world / "test/cat/fog/zz-copy.png")):
         PIL.Image.open(source).save(copy, compress_level=0)  # other bytes, the same pixels
         assert source.read_bytes() != copy.read_bytes()
     given = {"near_duplicates": "drop"}

@@ -11,8 +11,9 @@ pytestmark = pytest.mark.real
 CONCEPTS = {"dog", "elephant", "giraffe", "guitar", "horse", "house", "person"}
 
 
-# Of the 40 images of a concept in a context: encoding them is most of the work.
-IMAGES = 24
+# Of the 40 images of a concept in a context, as many as a task needs: encoding them is most of the work.
+SHOTS, QUERIES = 5, 8
+IMAGES = SHOTS + QUERIES + 1
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,15 @@ def rehearse(shared_data, tmp_path_factory):
     pytest.importorskip("torch").set_num_threads(1)
     if get_weights_status("efficientnet-lite0") != "installed":
         pytest.skip("efficientnet-lite0 is not installed; hardlook weights install efficientnet-lite0")
-    given = {"modes": "iid,ood", "shots": "5", "tasks": 40, "repeats": 1, "resamples": 200, "data": {"root": root}}
+    given = {
+        "modes": "iid,ood",
+        "shots": str(SHOTS),
+        "queries": QUERIES,
+        "tasks": 40,
+        "repeats": 1,
+        "resamples": 200,
+        "data": {"root": root},
+    }
     return lambda **more: InMemoryRun("metacoco", {**given, "encoder": "efficientnet-lite0", **more})
 
 

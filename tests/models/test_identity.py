@@ -1,5 +1,6 @@
 """A model's identity changes with all that its answers depend on, and with nothing else."""
 
+import importlib
 import sys
 
 import pytest
@@ -151,3 +152,28 @@ def test_a_model_may_say_who_it_is():
             return "v7"
 
     assert identity(Versioned()).source == "v7"
+
+
+def test_imports_for_type_checkers_do_not_count(tmp_path, monkeypatch):
+    package = tmp_path / "typed_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "used.py").write_text("")
+    (package / "only_typed.py").write_text("")
+    (package / "net.py").write_text(
+        "import typing\nfrom typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from typed_package import only_typed\nelse:\n    from typed_package import used\n"
+        "if typing.TYPE_CHECKING:\n    import typed_package.only_typed\n"
+        "class Net:\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    net = importlib.import_module("typed_package.net").Net
+    assert [path.name for path in sources_of(net)] == ["__init__.py", "net.py", "used.py"]
+
+
+def test_a_model_does_not_depend_on_the_api():
+    """`hardlook/__init__.py` names it for type checkers."""
+    from hardlook.models.planted.segmenters import PlantedSegmenter
+
+    names = {path.parent.name for path in sources_of(PlantedSegmenter)}
+    assert not names & {"api", "report", "harness", "cli"}

@@ -217,6 +217,7 @@ def _import_everything():
 
     import hardlook
 
+    gc.disable()
     for name in (*THIRD_PARTY, *(one.name for one in pkgutil.walk_packages(hardlook.__path__, "hardlook."))):
         try:
             if not name.endswith("__main__"):
@@ -226,13 +227,16 @@ def _import_everything():
     _fill_caches()
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _fill_caches():
-    """What most commands compute first: the scenes of the default world, a compiled kernel, the tables of WordNet."""
+    """What most commands compute first: scenes of the default world, a kernel, WordNet's tables, imports of models."""
     import numpy as np
 
     from hardlook.metrics import confusion_counts
+    from hardlook.models.identity import sources_of
+    from hardlook.models.interactive.mobile_sam import MobileSam
     from hardlook.similarity.wordnet.measures import noun_information_content
     from hardlook.similarity.wordnet.nouns import load_nouns
     from hardlook.world.planted import PlantedWorld
@@ -242,6 +246,7 @@ def _fill_caches():
     noun_information_content()
     assert load_nouns().name_rank is not None
     load_nouns().senses("dog")
+    assert sources_of(MobileSam)
 
 
 def _receive(connection):

@@ -12,6 +12,7 @@ pytest.importorskip("torchmetrics", reason="needs the extra torchmetrics")
 import metric_processes
 import torch
 from command_server import python_command
+from detection_scenes import accumulated
 from training_batches import CLASSES, LABELS, SIMILARITY, plain_ap, plain_pq
 
 from hardlook import metrics
@@ -34,7 +35,7 @@ def answers(tmp_path_factory):
         for rank in range(2)
     ]
     try:
-        errors = [process.communicate(timeout=100)[1] for process in started]
+        errors = [process.communicate(timeout=300)[1] for process in started]
     finally:
         for process in started:
             process.kill()
@@ -96,6 +97,10 @@ def test_plain_metrics_are_gathered(answers):
     result = plain.compute().open
     assert answers[0]["plain"] == metric_processes.exact(result.__dict__ | {"per_class": 0})
     assert answers[0]["unchanged"]
+    boxes = accumulated(*metric_processes.detections(False)[0], SIMILARITY, "bbox").compute()
+    assert answers[0]["plain boxes"] == metric_processes.exact(boxes.summary()["open"])
+    segments = plain_pq(*metric_processes.panoptic()).compute()
+    assert answers[0]["plain segments"] == metric_processes.exact(segments.open.all.__dict__)
     assert float.fromhex(answers[0]["function"]) == pytest.approx(result.miou, abs=1e-12)
 
 

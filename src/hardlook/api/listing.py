@@ -62,21 +62,24 @@ class CheckResult(Sequence[Finding]):
         return draw_inline_table(("", "check", "finding"), rows, f"{self.model} as {self.role}")
 
 
-def check(model: Any, role: str, *, model_args: Mapping[str, Any] | None = None) -> CheckResult:
+def check(model: Any, role: str, *, model_args: Mapping[str, Any] | None = None, offline: bool = False) -> CheckResult:
     """Try whether a model keeps the contract of its role: shapes, ranges, determinism, batches, inputs left alone.
 
-    The model is a name, an object with the role's methods, a class of such objects, or what `hl.wrap` takes.
+    The model is a name, an object with the role's methods, a class of such objects, or what `hl.wrap` takes. With
+    `offline` no weights are downloaded.
 
     >>> check("planted-saliency", "saliency").passed
     True
     """
+    from hardlook.models.families.downloads import forbid_downloads
     from hardlook.models.object_identity import name_object
     from hardlook.models.wrapping import wrap
 
     if role not in ROLES:
         raise OptionError(f"{role}: there is no such role", remedy=f"one of {', '.join(ROLES)}")
     if isinstance(model, str):
-        return CheckResult(model, role, check_named(model, role, model_args))
+        with forbid_downloads(offline):
+            return CheckResult(model, role, check_named(model, role, model_args))
     if not isinstance(model, type) and missing_members(model, role):
         model = wrap(model, role=role)
     return CheckResult(name_object(model), role, check_model(model, role))

@@ -46,6 +46,7 @@ def run(
     max_failures: float = 0.01,
     new: bool = False,
     full_fingerprint: bool = False,
+    offline: bool = False,
     progress: bool | Progress = True,
     report: bool = True,
     **options: Any,
@@ -82,12 +83,14 @@ def run(
         max_failures: Share of failed units above which the run stops.
         new: Set an earlier run in the folder aside.
         full_fingerprint: Hash all files anew, without the cache.
+        offline: Download no weights: a model whose weights are not on this machine is an error that says where they go.
         progress: Whether to show a progress bar; or a function of total and done that returns one.
         report: Whether to write `report.html`.
         **options: The benchmark's own options; `hardlook run BENCHMARK --help` lists them.
     """
     from hardlook.harness.joined_runs.fold_models import launch_folds
     from hardlook.harness.runs.progress import make_progress
+    from hardlook.models.families.downloads import forbid_downloads
 
     found = find_benchmark(benchmark) if isinstance(benchmark, str) else benchmark
     given: dict[str, Any] = {**options, "data": _name_paths(data), "reading": dict(reading or {})}
@@ -112,18 +115,19 @@ def run(
         on_gpu=str(args.get("device", getattr(model, "device", ""))).startswith("cuda"),
     )
     folder = Path(tempfile.mkdtemp(prefix="hardlook-")) / "run" if out is None else Path(out).expanduser()
-    done = launch_folds(
-        benchmark,
-        out=folder,
-        model=model,
-        model_args=args,
-        given=given,
-        settings=settings,
-        batch_size=batch_size,
-        threads=threads,
-        full_fingerprint=full_fingerprint,
-        show_progress=progress if callable(progress) else make_progress if progress else None,
-    )
+    with forbid_downloads(offline):
+        done = launch_folds(
+            benchmark,
+            out=folder,
+            model=model,
+            model_args=args,
+            given=given,
+            settings=settings,
+            batch_size=batch_size,
+            threads=threads,
+            full_fingerprint=full_fingerprint,
+            show_progress=progress if callable(progress) else make_progress if progress else None,
+        )
     if done.scored is not None and report:
         from hardlook.report.run_report import write_report
 

@@ -109,6 +109,7 @@ _MODEL_HELP = "Name, entry point or package.module:attribute; several with comma
 _MODEL_ARG_HELP = "An argument of the model, NAME.KEY=VALUE for one of several; {fold} is each fold; repeatable."
 _OUT_HELP = "Run folder; the same command again resumes it. With --show: the page's path."
 _TIMEOUT_HELP = "Seconds after which a unit fails; its worker is replaced. Inline, the model then runs in a child."
+OFFLINE_HELP = "Download no weights; HARDLOOK_OFFLINE=1 does the same."
 _UNIT_HELP = "Evaluate only this unit and print its record; makes no run; repeatable."
 
 
@@ -123,6 +124,7 @@ def shared_flags(
     model_arg: Annotated[list[str] | None, _model_flag("--model-arg", _MODEL_ARG_HELP, metavar="KEY=VALUE")] = None,
     weights: Annotated[Path | None, _model_flag("--weights", "A weights file of your own.")] = None,
     device: Annotated[str | None, _model_flag("--device", "cpu, cuda, cuda:1...", metavar="DEVICE")] = None,
+    offline: Annotated[bool, _model_flag("--offline", OFFLINE_HELP)] = False,
     data: Annotated[
         list[str] | None, _data_flag("--data", "A dataset of your own; repeatable.", metavar="NAME=PATH")
     ] = None,

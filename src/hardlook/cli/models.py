@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,17 +11,23 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from hardlook.cli.arguments import parse_pairs
+from hardlook.cli.arguments import OFFLINE_HELP, parse_pairs
 from hardlook.cli.printing import print_json
 from hardlook.errors import OptionError
 from hardlook.models.conformance import check_named
-from hardlook.models.registry import MARKS, list_models
+from hardlook.models.families import PREFIXES
+from hardlook.models.families.downloads import forbid_downloads
+from hardlook.models.listing import models as find_models
+from hardlook.models.registry import MARKS, ModelCard
 from hardlook.models.roles import ROLES
 
 
 def models(
     pattern: Annotated[str, typer.Argument(help="Names to list, with * and ?.")] = "*",
     role: Annotated[str | None, typer.Option("--role", help="Only models of this role.")] = None,
+    family: Annotated[
+        str | None, typer.Option("--family", help="Names of a library's models.", metavar="|".join(PREFIXES))
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List models with role, marks, licence and what to install.
@@ -29,12 +36,15 @@ def models(
       hardlook models
 
       hardlook models "planted-*" --role semantic-segmenter
+
+      hardlook models --family timm "resnet50*"
     """
-    if role is not None and role not in ROLES:
-        raise OptionError(f"--role {role}: there is no such role", remedy=f"one of {', '.join(ROLES)}")
-    cards = list_models(pattern, role)
+    cards = find_models(pattern, role=role, family=family)
     if as_json:
         print_json([asdict(card) for card in cards])
+        return
+    if family is not None:
+        _print_names(cards, pattern)
         return
 
     console = Console()
@@ -58,6 +68,18 @@ def models(
         console.print("[dim]marks: " + escape("; ".join(f"{mark}: {MARKS[mark]}" for mark in marks)) + "[/dim]")
     if not cards:
         typer.echo(f"no model matches {pattern!r}")
+    typer.echo(f"models of other libraries: {', '.join(PREFIXES)} (hardlook models --family {next(iter(PREFIXES))})")
+
+
+def _print_names(cards: Sequence[ModelCard], pattern: str) -> None:
+    """Print a family's names, with their roles where these differ."""
+    width = max((len(card.name) for card in cards), default=0)
+    same = len({card.roles for card in cards}) < 2
+    for card in cards:
+        what = f"cannot be used: {card.problem}" if card.problem else "" if same else ", ".join(card.roles)
+        typer.echo(f"{card.name:{width}}  {what}".rstrip())
+    if not cards:
+        typer.echo(f"no model matches {pattern!r}")
 
 
 def check(
@@ -66,6 +88,7 @@ def check(
     model_arg: Annotated[
         list[str] | None, typer.Option("--model-arg", help="KEY=VALUE for the model; repeatable.")
     ] = None,
+    offline: Annotated[bool, typer.Option("--offline", help=OFFLINE_HELP)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Try a model: shapes, ranges, determinism, batch against one by one, inputs left alone, devices.
@@ -78,7 +101,8 @@ def check(
     if role not in ROLES:
         raise OptionError(f"{role}: there is no such role", remedy=f"one of {', '.join(ROLES)}")
     args = parse_pairs(model_arg, "--model-arg")
-    findings = check_named(model, role, args)
+    with forbid_downloads(offline):
+        findings = check_named(model, role, args)
     wrong = [finding for finding in findings if not finding.passed]
     if as_json:
         print_json([asdict(finding) for finding in findings])

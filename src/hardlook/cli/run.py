@@ -118,6 +118,7 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
     """Run, print the scores and write the report; several models one after the other, each in a folder of its name."""
     from hardlook.cli.run_units import evaluate_named_units
     from hardlook.cli.several_models import parse_model_names, split_model_arguments
+    from hardlook.models.families.downloads import forbid_downloads
 
     if values["show"] and not values["unit"]:
         raise typer.BadParameter("--show shows the units that --unit names", param_hint="--show")
@@ -128,13 +129,14 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
     given = parse_pairs(values["model_arg"], "--model-arg")
     given.update({key: str(values[key]) for key in ("weights", "device") if values[key] is not None})
     arguments = split_model_arguments(models or [benchmark.card.default_model], given)
-    if values["unit"]:
-        failed = evaluate_named_units(name, benchmark, values, arguments)
-    elif len(models) > 1:
-        failed = _run_models(name, benchmark, values, arguments)
-    else:
-        values = {**values, "model": models[0] if models else None}
-        failed = _run_model(name, benchmark, values, next(iter(arguments.values())))
+    with forbid_downloads(values["offline"]):
+        if values["unit"]:
+            failed = evaluate_named_units(name, benchmark, values, arguments)
+        elif len(models) > 1:
+            failed = _run_models(name, benchmark, values, arguments)
+        else:
+            values = {**values, "model": models[0] if models else None}
+            failed = _run_model(name, benchmark, values, next(iter(arguments.values())))
     if failed:
         raise typer.Exit(FINISHED_WITH_FAILURES)
 

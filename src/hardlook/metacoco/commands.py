@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -14,6 +14,7 @@ from hardlook.cli.printing import print_output
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.progress import open_progress
 from hardlook.metacoco.contexts.text_cosines import CONCEPT_PROMPT, CONTEXT_PROMPT
+from hardlook.models.preprocessing import PREPROCESSINGS, Preprocessing
 from hardlook.report.json_values import dump_json
 
 app = App(
@@ -93,6 +94,10 @@ def spuriousness(
     ] = None,
     concept_prompt: Annotated[str, typer.Option("--concept-prompt", help="The text for a concept.")] = CONCEPT_PROMPT,
     context_prompt: Annotated[str, typer.Option("--context-prompt", help="The text for a context.")] = CONTEXT_PROMPT,
+    preprocessing: Annotated[
+        str,
+        typer.Option("--preprocessing", help="encoder: images as they are; paper: resized to 96, cropped to 84."),
+    ] = "encoder",
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
     quiet: arguments.Quiet = False,
@@ -108,6 +113,8 @@ def spuriousness(
     from hardlook.harness.runs.evaluation import pin_threads
     from hardlook.metacoco.contexts.spuriousness import measure_spuriousness, write_spuriousness
 
+    if preprocessing not in PREPROCESSINGS:
+        raise OptionError(f"--preprocessing {preprocessing}", remedy=f"one of {', '.join(PREPROCESSINGS)}")
     rows = list_images(data, split=split)
     probed = arguments.build_named_model(encoder, "encoder", encoder_arg, "--encoder-arg") if encoder else None
     paired = (
@@ -124,6 +131,7 @@ def spuriousness(
                 image_text=paired,
                 concept_prompt=concept_prompt,
                 context_prompt=context_prompt,
+                preprocessing=cast("Preprocessing", preprocessing),
                 progress=start,
             )
     except DataError as error:
@@ -135,6 +143,7 @@ def spuriousness(
         "image_text": paired.facts() if paired else None,
         "prompts": {"concept": concept_prompt, "context": context_prompt} if paired else None,
         "seed": seed,
+        **({"preprocessing": preprocessing} if preprocessing != "encoder" else {}),
     }
     document = write_spuriousness(found, out, given)
     words = [*document["in_words"], f"page: {out / 'spuriousness.html'}"]

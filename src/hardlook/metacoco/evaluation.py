@@ -25,6 +25,7 @@ from hardlook.models.answer_checks import check_answers
 from hardlook.models.arguments import parse_arguments
 from hardlook.models.feature_tables import FeatureTable, build_feature_table
 from hardlook.models.few_shot.table_episodes import TableEpisodes
+from hardlook.models.preprocessing import preprocess_image
 from hardlook.models.roles import Episode, Image
 
 Progress = Callable[[int, int], Any]
@@ -119,7 +120,7 @@ def build_episodes(units: Sequence[TaskUnit], tasks: Tasks, order: Numbers, mode
     images = load_images(settings.source)
 
     def read(rows: Numbers) -> list[Image]:
-        return [images.read(row) for row in rows.tolist()]
+        return [preprocess_image(images.read(row), settings.preprocessing) for row in rows.tolist()]
 
     return [
         Episode(read(support), labels, read(query), tasks.ways, key)
@@ -167,6 +168,7 @@ def _build_features(settings: TaskSettings, accepts: str, show_progress: Progres
         maps=accepts == "maps",
         read=read,
         show_progress=show_progress,
+        preprocessing=settings.preprocessing,
     )
 
 

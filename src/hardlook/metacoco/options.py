@@ -10,6 +10,7 @@ from hardlook.harness.options import BenchmarkOptions, option
 from hardlook.harness.scorecard import Reading
 from hardlook.harness.stats.intervals import Method
 from hardlook.metacoco.tasks.images import BLIND_SUPPORTS, MODES
+from hardlook.models.preprocessing import PREPROCESSINGS, Preprocessing
 
 
 class MetaCocoOptions(BenchmarkOptions):
@@ -19,6 +20,12 @@ class MetaCocoOptions(BenchmarkOptions):
         None, "The frozen encoder for learners that take features (default efficientnet-lite0).", changes="answers"
     )
     encoder_args: str = option("", "Its arguments, such as layer=stride16,size=84.", changes="answers")
+    preprocessing: Preprocessing = option(
+        "encoder",
+        "Images before the encoder: as they are, or resized to 96 and cropped to 84 pixels as in the paper.",
+        changes="answers",
+        added=True,
+    )
     modes: tuple[str, ...] = option(
         ("blind", "iid", "ood", "swapped"),
         "How supports' and queries' contexts relate: blind, iid, ood, swapped, shared.",
@@ -122,6 +129,10 @@ class MetaCocoOptions(BenchmarkOptions):
 
 
 def get_readings(options: MetaCocoOptions) -> tuple[Reading, ...]:
-    """The reading of a run: which supports blind tasks have."""
+    """The readings of a run: which supports blind tasks have, and the preprocessing where it is not the encoder's."""
     value = options.blind_supports
-    return (Reading("blind-supports", value, BLIND_SUPPORTS[value], tuple(BLIND_SUPPORTS), "ours"),)
+    supports = Reading("blind-supports", value, BLIND_SUPPORTS[value], tuple(BLIND_SUPPORTS), "ours")
+    chosen = options.preprocessing
+    if chosen == "encoder":
+        return (supports,)
+    return (supports, Reading("preprocessing", chosen, PREPROCESSINGS[chosen], tuple(PREPROCESSINGS), "encoder"))

@@ -29,6 +29,7 @@ from hardlook.metacoco.options import MetaCocoOptions
 from hardlook.metacoco.tasks.eligibility import Eligibility, find_eligible_classes
 from hardlook.models.identity import sources_of
 from hardlook.models.named_model import build_inner
+from hardlook.models.preprocessing import Preprocessing
 from hardlook.models.registry import find
 from hardlook.models.roles import Image
 from hardlook.world.planted import PlantedWorld
@@ -102,6 +103,7 @@ class TaskSettings:
     encoder_args: str
     encoder_given: bool
     keep_predictions: bool
+    preprocessing: Preprocessing
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ def list_units(options: MetaCocoOptions) -> UnitList:
         options.encoder_args,
         options.encoder_given,
         options.keep_predictions,
+        options.preprocessing,
     )
     units, left_out = [], list(load_images(source).left_out)
     for ways in options.ways:

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 import typing
@@ -92,6 +93,8 @@ def _parameters(factory: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _annotations(factory: Callable[..., Any]) -> dict[str, Any]:
+    while isinstance(factory, functools.partial):
+        factory = factory.func
     annotated = factory.__init__ if inspect.isclass(factory) else factory
     try:
         return typing.get_type_hints(annotated)

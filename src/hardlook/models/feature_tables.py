@@ -1,6 +1,7 @@
 """The features of a whole list of images: every image encoded once, then read by any process from the disk.
 
-A table belongs to one encoder (its identity), one list of contents and the choice whether maps are kept. What other
+A table belongs to one encoder (its identity), one preprocessing, one list of contents and the choice whether maps are
+kept. What other
 tables of the same encoder hold is copied, not encoded again. On the processor images pass the encoder one at a time, so
 the bits of a row depend on its image alone. On a GPU they pass in batches of one size, the last one filled up, while
 threads read the next images.
@@ -52,6 +53,7 @@ from hardlook.errors import DataError, HardlookError, ModelError
 from hardlook.models.answer_checks import check_answers
 from hardlook.models.feature_cache import default_cache_folder
 from hardlook.models.identity import identify
+from hardlook.models.preprocessing import Preprocessing, preprocess_image
 from hardlook.models.registry import build
 from hardlook.models.roles import Encoder, Features, Image
 
@@ -94,12 +96,21 @@ def build_feature_table(
     read: Callable[[Path], Image],
     folder: Path | None = None,
     show_progress: Callable[[int, int], Any] | None = None,
+    preprocessing: Preprocessing = "encoder",
 ) -> FeatureTable:
     """The features of `images` by the encoder of that name; see `encode_table`."""
     encoder = build(encoder_name, "encoder", encoder_args)
     identity = identify(encoder, name=encoder_name, role="encoder", args=encoder_args).fingerprint()
     return encode_table(
-        encoder, identity, images, content, maps=maps, read=read, folder=folder, show_progress=show_progress
+        encoder,
+        identity,
+        images,
+        content,
+        maps=maps,
+        read=read,
+        folder=folder,
+        show_progress=show_progress,
+        preprocessing=preprocessing,
     )
 
 
@@ -113,25 +124,33 @@ def encode_table(
     read: Callable[[Path], Image],
     folder: Path | None = None,
     show_progress: Callable[[int, int], Any] | None = None,
+    preprocessing: Preprocessing = "encoder",
 ) -> FeatureTable:
     """The features of `images`, in their order, encoded now where they are not on disk.
 
     `identity` is the encoder's fingerprint (`models.identity`). `content` names the content of each file (a hash):
     equal names are encoded once. `read` makes an image of a path. `folder` holds all tables (default:
     `default_tables_folder`). `show_progress(total, done)` gives a context manager with `advance(units, failed)`;
-    total counts different contents.
+    total counts different contents. `preprocessing` is what happens to an image before the encoder gets it.
     """
     if not images or len(images) != len(content):
         raise DataError(f"expected images with one content each, got {len(images)} images and {len(content)} contents")
-    home = (folder or default_tables_folder()) / identity
+    # Features of preprocessed images are others: they have tables of their own.
+    home = (folder or default_tables_folder()) / (
+        identity if preprocessing == "encoder" else f"{identity}-{preprocessing}"
+    )
     places = {kept: home / fingerprints.hash_value([list(content), kept]) for kept in (False, True)}
+
+    def prepared(path: Path) -> Image:
+        return preprocess_image(read(path), preprocessing)
+
     if (complete := _find_complete(places, maps)) is None:
         # One process per encoder, not per table: of two lists that overlap the second finds what the first encoded.
         with lock_folder(home):
             if (complete := _find_complete(places, maps)) is None:
                 complete = places[maps]
                 paths = dict(zip(reversed(content), reversed(images), strict=True))
-                _fill_table(complete, content, _BatchEncoder(encoder, paths, read, maps), show_progress)
+                _fill_table(complete, content, _BatchEncoder(encoder, paths, prepared, maps), show_progress)
     return open_feature_table(complete, maps)
 
 

@@ -161,6 +161,8 @@ def _parse_imports(text: bytes) -> tuple[tuple[int | None, str, tuple[str, ...]]
             found.append((None, "", tuple(alias.name for alias in node.names)))
         elif isinstance(node, ast.ImportFrom):
             found.append((node.level, node.module or "", tuple(alias.name for alias in node.names)))
+        elif isinstance(node, ast.If) and ast.unparse(node.test).rpartition(".")[2] == "TYPE_CHECKING":
+            waiting += node.orelse  # imports for type checkers change no answer
         else:
             # Statements are in these lists only; to visit expressions too would take three times as long.
             for block in ("body", "orelse", "finalbody", "handlers", "cases"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 
-from hardlook.errors import OptionError
+from hardlook.errors import ModelError, OptionError
+from hardlook.models.families import PREFIXES, load_family
 from hardlook.models.registry import ModelCard, list_models
 from hardlook.models.roles import ROLES
 
@@ -23,12 +24,35 @@ class ModelList(list[ModelCard]):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def models(pattern: str = "*", *, role: str | None = None) -> ModelList:
+def models(pattern: str = "*", *, role: str | None = None, family: str | None = None) -> ModelList:
     """The models whose names fit the pattern, with * and ?; of one role where given.
+
+    With `family` (timm, torchvision, hf, smp, zero-shot) those of that library; the pattern is one of its own names.
 
     >>> models("planted-seg*")[0].roles
     ('semantic-segmenter',)
     """
     if role is not None and role not in ROLES:
         raise OptionError(f"--role {role}: there is no such role", remedy=f"one of {', '.join(ROLES)}")
-    return ModelList(list_models(pattern, role))
+    return ModelList(list_models(pattern, role) if family is None else list_family(family, pattern, role))
+
+
+def list_family(prefix: str, pattern: str = "*", role: str | None = None) -> list[ModelCard]:
+    """Cards of the models of a family whose names fit the pattern; nothing is built."""
+    if prefix not in PREFIXES:
+        raise OptionError(f"--family {prefix}: there is no such family", remedy=f"one of {', '.join(PREFIXES)}")
+    family = load_family(prefix)
+    cards = []
+    for name in family.list_names(pattern.removeprefix(f"{prefix}:")):
+        try:
+            roles = family.find_roles(name)
+        except ModelError as error:
+            roles, problem = family.roles, error.what
+        else:
+            problem = ""
+        if role is None or role in roles:
+            full = f"{prefix}:{name}"
+            cards.append(
+                ModelCard(full, roles, family.summary, extra=family.extra, origin=f"family {prefix}", problem=problem)
+            )
+    return cards

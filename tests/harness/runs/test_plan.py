@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from hardlook.errors import ChangedRun, DataError
@@ -154,3 +155,14 @@ def test_the_run_folder_inside_of_the_data_is_no_part_of_them(stored):
     out.mkdir()
     (out / "run.json").write_text("{}")
     assert plan_stored(stored, out=out) == before
+
+
+def test_versions_of_the_libraries_that_a_model_runs_on_are_part_of_the_plan():
+    plain = planned()
+    assert not [name for name in plain.parts if name.startswith("library ")]
+    model = build("planted-segmenter", role=BENCHMARK.card.role)
+    model.libraries = ("polars", "numpy")
+    worker, options = Worker(BENCHMARK, model), BENCHMARK.options(scenes=64)
+    parts = make_plan(Job("closed-miou", "planted-segmenter"), worker, options, UNITS, batch_size=4).parts
+    libraries = {name: version for name, version in parts.items() if name.startswith("library ")}
+    assert libraries == {"library numpy": np.__version__, "library polars": pl.__version__}

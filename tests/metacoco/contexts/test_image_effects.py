@@ -47,6 +47,30 @@ def test_any_size_down_to_a_pixel(height, width, name):
     assert apply_effect(image, name, generator(0, name), mask=mask).shape == image.shape
 
 
+@pytest.fixture(scope="module")
+def large_scenes():
+    """Scenes of 480 x 360 with the texture of a photograph, which a smaller copy of them loses."""
+    world, rng = PlantedWorld(count=3, size=(480, 360), salient=True), np.random.default_rng(0)
+    leaves = [cv2.resize(rng.normal(0, 30, (120, 160, 3)), (480, 360)) for _ in range(3)]
+    images = [np.clip(world[i].image + leaves[i], 0, 255).astype(np.uint8) for i in range(3)]
+    return [(image, world[i].salient > 0) for i, image in enumerate(images)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_size_of_the_image_does_not_matter(large_scenes, name):
+    # The effect on a smaller copy, against a smaller copy of the effect.
+    for image, mask in large_scenes:
+        small = cv2.resize(image, (160, 120), interpolation=cv2.INTER_AREA)
+        small_mask = mask.reshape(120, 3, 160, 3).mean((1, 3)) > 0.5
+        wanted = cv2.resize(
+            apply_effect(image, name, generator(0, name), mask=mask), (160, 120), interpolation=cv2.INTER_AREA
+        ).astype(float)
+        found = apply_effect(small, name, generator(0, name), mask=small_mask).astype(float)
+        changed = np.abs(wanted - small).mean()
+        assert abs(np.abs(found - small).mean() - changed) <= 0.05 * changed + 1
+        assert np.abs(found - wanted).mean() <= 0.1 * changed + 1
+
+
 def colourfulness(image):
     return float(cv2.cvtColor(image, cv2.COLOR_RGB2HSV)[..., 1].mean())
 

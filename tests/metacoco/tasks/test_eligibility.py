@@ -140,12 +140,23 @@ def test_too_few_classes_is_an_error_with_counts_and_remedy():
         (["iid", "iid"], (2, 1, 1), "ours", "expected modes, each once"),
         (["iid"], (2, 1, 1), "theirs", "blind supports cannot be 'theirs'"),
         (["iid"], (2, 0, 1), "ours", "2 ways, 0 shots and 1 queries"),
+        (["iid"], (2, 1, 0), "ours", "2 ways, 1 shots and 0 queries"),
+        (["iid"], (0, 1, 1), "ours", "0 ways, 1 shots and 1 queries"),
         (["swapped"], (1, 1, 1), "ours", "1 ways, 1 shots and 1 queries"),
     ],
 )
 def test_what_cannot_be_asked_for(modes, numbers, blind, words):
     with pytest.raises(OptionError, match=words):
         find_eligible_classes(full_table(2, 2, 4), modes, *numbers, blind_supports=blind)
+
+
+@pytest.mark.parametrize(("modes", "ways"), [(["iid"], 1), (["swapped"], 2)])
+def test_the_smallest_tasks_have_one_class_or_two_to_swap_with(modes, ways):
+    assert find_eligible_classes(full_table(2, 2, 4), modes, ways, 1, 1).classes.tolist() == [0, 1]
+    with pytest.raises(OptionError) as caught:
+        find_eligible_classes(full_table(2, 2, 4), modes, ways - 1, 1, 1)
+    note = " (swapped swaps contexts)" if ways == 2 else ""
+    assert caught.value.remedy == f"at least {ways} ways, 1 shot and 1 query{note}"
 
 
 def test_an_empty_cell_is_never_a_support_context():

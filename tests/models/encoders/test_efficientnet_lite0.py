@@ -8,7 +8,7 @@ from PIL import Image
 from scipy.ndimage import map_coordinates
 
 from hardlook.errors import ModelError, OptionError
-from hardlook.models.encoders.efficientnet_lite0 import EfficientNetLite0, build_network, prepare_image
+from hardlook.models.encoders.efficientnet_lite0 import EfficientNetLite0, build_network, fuse_network, prepare_image
 from hardlook.models.weights.install import get_weights_status
 
 torch = pytest.importorskip("torch")
@@ -94,6 +94,29 @@ def test_padding_is_that_of_tensorflow() -> None:
         # Even side, kernel 3, stride 2: no pad before, one after, so the last window sees 2 x 2 ones.
         (answer,) = stem(torch.ones(1, 3, 4, 4))
     assert answer[0].tolist() == [[27.0, 18.0], [18.0, 12.0]]
+
+
+@pytest.mark.parametrize("size", [64, 75, 96])
+def test_the_fused_network_answers_as_the_plain_one(size) -> None:
+    # Random statistics: at those of a fresh network batch normalisation does nothing that could be forgotten.
+    import torch
+
+    torch.manual_seed(size)
+    network = build_network().eval().requires_grad_(False)
+    for layer in network.modules():
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            layer.running_mean.normal_(0, 0.2)
+            layer.running_var.uniform_(0.5, 2)
+            layer.weight.uniform_(0.5, 1.5)
+            layer.bias.normal_(0, 0.2)
+    inputs = torch.randn(2, 3, size, size)
+    depths = (0, 4, 10, 15, 16)
+    with torch.inference_mode():
+        head, maps = network(inputs, depths)
+        fused_head, fused_maps = fuse_network(network)(inputs, depths)
+    for plain, fused in zip([head, *maps], [fused_head, *fused_maps], strict=True):
+        assert plain.shape == fused.shape and plain.std() > 0
+        assert float((plain - fused).abs().max()) < 1e-4 * float(plain.abs().max())
 
 
 def test_input_is_scaled_to_about_one() -> None:

@@ -95,6 +95,7 @@ def test_what_a_learner_says_of_itself(name):
     assert learner.accepts == "features"
     assert set(learner.flags) <= {"GL", "LL", "TT"}
     assert find(name).card.summary
+    assert ("transductive" in find(name).card.marks) == learner.transductive
 
 
 def test_learners_are_found_without_torch():

@@ -12,7 +12,7 @@ from hardlook.models.wrapping.preprocessing import Prepared
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 
-SHAPE = Prepared({}, (24, 40), (12, 20), (12, 20))
+SHAPE = Prepared({}, (24, 60), (12, 20), (12, 20))
 NAMES = ClassNames.of(["__background__", "cat", "dog"]).without_background()
 THREE = ClassNames.of(["cat", "dog", "sky"])
 READING = MaskReading()
@@ -32,8 +32,9 @@ def test_dictionaries_of_detectors(as_arrays):
     order = theirs["scores"].argsort(descending=True)
     assert np.array_equal(found.scores, theirs["scores"][order].numpy())
     assert np.array_equal(found.labels, theirs["labels"][order].numpy() - 1), "without the background"
-    assert np.allclose(found.boxes, 2 * theirs["boxes"][order].numpy()), "the image is twice as large as the input"
-    expected = (resize(theirs["masks"], (24, 40))[order, 0] > 0.5).numpy()
+    scaled = theirs["boxes"][order].numpy() * [3, 2, 3, 2]
+    assert np.allclose(found.boxes, scaled), "the image is twice as high and three times as wide as the input"
+    expected = (resize(theirs["masks"], (24, 60))[order, 0] > 0.5).numpy()
     assert found.masks.dtype == bool
     assert np.mean(found.masks == expected) > 0.999
     assert 0 < expected.mean() < 1
@@ -46,18 +47,18 @@ def one_answer(**more):
 
 def test_boxes_are_clipped_sorted_and_filled_without_masks():
     [found] = read_detections([one_answer()], [SHAPE], NAMES, READING)
-    assert found.boxes.tolist() == [[6, 2, 18, 14], [0, 4, 12, 24]]
+    assert found.boxes.tolist() == [[9, 2, 27, 14], [0, 4, 18, 24]]
     assert found.labels.tolist() == [1, 0]
-    first = np.zeros((24, 40), bool)
-    first[2:14, 6:18] = True
+    first = np.zeros((24, 60), bool)
+    first[2:14, 9:27] = True
     assert np.array_equal(found.masks[0], first)
     assert np.array_equal(find_boxes(found.masks), found.boxes)
 
 
 def test_boxes_in_padded_inputs():
-    padded = Prepared({}, (24, 40), (32, 32), (12, 20))
+    padded = Prepared({}, (24, 60), (32, 32), (12, 20))
     [found] = read_detections([one_answer()], [padded], NAMES, READING)
-    assert found.boxes.tolist() == [[6, 2, 18, 14], [0, 4, 12, 24]]
+    assert found.boxes.tolist() == [[9, 2, 27, 14], [0, 4, 18, 24]]
 
 
 def test_scripted_detectors_and_single_dictionaries():
@@ -79,7 +80,7 @@ def test_no_detections():
     nothing = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0).long(), "scores": torch.zeros(0)}
     for answer in (nothing, {**nothing, "masks": torch.zeros(0, 1, 12, 20)}):
         [found] = read_detections([answer], [SHAPE], NAMES, READING, things=(True, True))
-        assert found.masks.shape == (0, 24, 40)
+        assert found.masks.shape == (0, 24, 60)
         assert found.boxes.shape == (0, 4)
 
 
@@ -108,8 +109,8 @@ def test_detr_has_one_class_per_query():
     corners = torch.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], 1).clamp(0, 1)
     assert np.allclose(found.scores, scores[order].numpy(), atol=1e-6)
     assert np.array_equal(found.labels, labels[order].numpy())
-    assert np.allclose(found.boxes, (corners * torch.tensor([40, 24, 40, 24])).numpy(), atol=1e-4)
-    assert np.array_equal(found.masks, fill_boxes(found.boxes, (24, 40)))
+    assert np.allclose(found.boxes, (corners * torch.tensor([60, 24, 60, 24])).numpy(), atol=1e-4)
+    assert np.array_equal(found.masks, fill_boxes(found.boxes, (24, 60)))
 
 
 def test_without_a_class_for_none_every_class_has_its_own_score():
@@ -118,8 +119,8 @@ def test_without_a_class_for_none_every_class_has_its_own_score():
     scores, kept = logits[0].sigmoid().flatten().topk(100)
     assert np.allclose(found.scores, scores.numpy(), atol=1e-6)
     assert np.array_equal(found.labels, (kept % 3).numpy())
-    centres = boxes[0][kept // 3, :2].numpy() * [40, 24]
-    inside = (found.boxes.min(axis=1) > 0) & (found.boxes[:, 2] < 40) & (found.boxes[:, 3] < 24)
+    centres = boxes[0][kept // 3, :2].numpy() * [60, 24]
+    inside = (found.boxes.min(axis=1) > 0) & (found.boxes[:, 2] < 60) & (found.boxes[:, 3] < 24)
     assert inside.any()
     assert np.allclose(((found.boxes[:, :2] + found.boxes[:, 2:]) / 2)[inside], centres[inside], atol=1e-4)
 
@@ -135,7 +136,7 @@ def test_mask2former_scores_masks_too():
     raw = {"class_queries_logits": classes, "masks_queries_logits": masks}
     [found] = read_detections(raw, [SHAPE], THREE, READING)
     scores, kept = classes[0].softmax(-1)[:, :-1].flatten().topk(5)
-    soft = resize(masks, (24, 40))[0].sigmoid()[kept // 3]
+    soft = resize(masks, (24, 60))[0].sigmoid()[kept // 3]
     hard = soft > 0.5
     certainty = (soft * hard).sum((1, 2)) / (hard.sum((1, 2)) + 1e-6)
     drawn = hard.any(2).any(1)
@@ -153,7 +154,7 @@ def test_detr_with_masks():
     raw = {"logits": classes, "pred_boxes": boxes, "pred_masks": masks}
     [found] = read_detections(raw, [SHAPE], THREE, READING)
     scores = classes[0].softmax(-1)[:, :-1].max(-1).values
-    hard = resize(masks, (24, 40))[0] > 0
+    hard = resize(masks, (24, 60))[0] > 0
     order = [query for query in scores.argsort(descending=True).tolist() if query != 3]
     assert np.allclose(found.scores, scores[order].numpy(), atol=1e-6)
     assert np.mean(found.masks == hard[order].numpy()) > 0.999
@@ -163,8 +164,8 @@ def segment_by_hand(classes, masks, things, threshold=0.5):
     """MaskFormer's panoptic inference, one query after the other."""
     scores, labels = classes[0].softmax(-1).max(-1)
     kept = [query for query in range(len(scores)) if labels[query] != 3 and scores[query] > threshold]
-    soft = resize(masks, (24, 40))[0].sigmoid()
-    answer, drawn = torch.zeros(24, 40, dtype=torch.int32), {}
+    soft = resize(masks, (24, 60))[0].sigmoid()
+    answer, drawn = torch.zeros(24, 60, dtype=torch.int32), {}
     if not kept:
         return answer.numpy(), drawn
     winner = torch.stack([scores[query] * soft[query] for query in kept]).argmax(0)

@@ -121,6 +121,21 @@ def test_cut_images_cannot_be_brought_back():
         Preprocess(cutting, whole=True)
 
 
+def test_presets_are_known_by_their_package():
+    class Preset:
+        """What the transforms of published weights look like."""
+
+        __module__ = "torchvision.transforms._presets"
+        crop_size = 4
+
+        def __call__(self, image):
+            return ToTensor()(image.crop((0, 0, 4, 4)))
+
+    assert Preprocess(Preset()).prepare(picture(8, 8)).input_size == (4, 4)
+    with pytest.raises(OptionError, match="crop_size"):
+        Preprocess(Preset(), whole=True)
+
+
 @pytest.fixture(scope="module")
 def processors():
     pytest.importorskip("transformers", reason="the extra hf is not installed")

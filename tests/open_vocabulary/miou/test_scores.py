@@ -75,6 +75,17 @@ def test_only_confusions_are_better_when_low_and_no_model_is_ranked_by_what_is_g
     assert [one.name for one in meanings if one.headline] == ["open-miou", "miou", "open-gain"]
 
 
+def test_a_context_is_scored_as_a_run_of_its_images_alone(records):
+    named = records.with_columns(context=pl.Series(["beach", "fog", "beach", "", "fog", "fog"]))
+    card = BENCHMARK.score(named, OPTIONS)
+    for context, images in (("beach", 2), ("fog", 3)):
+        alone = BENCHMARK.score(named.filter(pl.col("context") == context), OPTIONS)
+        for name in ("miou", "open-miou", "open-gain", "pixel-accuracy"):
+            ours, theirs = card.get(name, context=context), alone.get(name)
+            assert (ours.value, ours.n, ours.rests_on) == (pytest.approx(theirs.value), images, theirs.rests_on)
+    assert {one.slice["context"] for one in card.scores if "context" in one.slice} == {"beach", "fog"}
+
+
 def test_the_reading_of_means_over_classes_is_that_of_means_alone(records):
     card = BENCHMARK.score(records, OPTIONS.model_copy(update={"reading": {"mean-over": "gt-only"}}))
     readings = {one.name: one.reading for one in card.scores if not one.slice}

@@ -64,19 +64,59 @@ def test_where_no_segment_is_true_or_predicted_the_scores_say_so(records):
         assert {one.reason for one in card.scores if "kind" in one.slice} <= {""}
 
 
+WORDS = ("cat", "dog", "car", "bus", "horse", "sofa")
+
+
+def frame(*images, things=(1, 1, 1, 0, 0, 0)):
+    """Records of (context, pairs of a true and a predicted label, -1 for none); a match shares 9 of 10 pixels."""
+    rows = []
+    for place, (context, pairs) in enumerate(images):
+        matched = [min(pair) >= 0 for pair in pairs]
+        rows.append({
+            "unit": f"image-{place:02}", "context": context, "truth": "", "names": "\n".join(WORDS),
+            "things": list(things), "true": [true for true, _ in pairs], "called": [called for _, called in pairs],
+            "intersection": [9 * one for one in matched], "union": [10 * one for one in matched],
+            "excused": [0] * len(pairs),
+        })  # fmt: skip
+    return replace(BENCHMARK.schema, columns=BENCHMARK.schema.columns[:-1]).frame(rows)
+
+
 def test_the_25_most_costly_confusions_are_listed():
-    words = ("cat", "dog", "car", "bus", "horse", "sofa")
     pairs = [(a, b) for a in range(6) for b in range(6) if a != b]
-    rows = [
-        {
-            "unit": f"image-{place:02}", "context": "", "truth": "", "names": "\n".join(words), "things": [1] * 6,
-            "true": [a], "called": [b], "intersection": [9], "union": [10], "excused": [0],
-        }
-        for place, (a, b) in enumerate(pairs)
-    ]  # fmt: skip
-    schema = replace(BENCHMARK.schema, columns=BENCHMARK.schema.columns[:-1])
-    card = BENCHMARK.score(schema.frame(rows), OPTIONS)
-    alike = compute_label_similarity(words, OPTIONS).matrix
+    card = BENCHMARK.score(frame(*(("", [pair]) for pair in pairs), things=[1] * 6), OPTIONS)
+    alike = compute_label_similarity(WORDS, OPTIONS).matrix
     costs = sorted((1 - alike[a, b] for a, b in pairs), reverse=True)
     assert [one.value for one in card.scores if one.name == "unforgiven-segments"] == pytest.approx(costs[:25])
     assert [one.value for one in card.scores if one.name == "misnamed-segments"] == [1] * 25
+
+
+def test_contexts_kinds_and_classes_have_scores_of_their_own():
+    # On the beach the cat is found and the bus is missed; in the fog the cat is found; somewhere there is nothing.
+    card = BENCHMARK.score(frame(("beach", [(0, 0), (3, -1)]), ("fog", [(0, 0)]), ("", [])), OPTIONS)
+    whole = card.get("pq")
+    assert (whole.value, whole.n, whole.rests_on["class"]) == (pytest.approx(0.9 / 2), 2, 2)
+    found = {context: card.get("pq", context=context) for context in ("beach", "fog")}
+    assert {context: one.value for context, one in found.items()} == pytest.approx({"beach": 0.45, "fog": 0.9})
+    assert {context: (one.n, one.rests_on["class"]) for context, one in found.items()} == {
+        "beach": (1, 2),
+        "fog": (1, 1),
+    }
+    assert {one.slice["context"] for one in card.scores if "context" in one.slice} == {"beach", "fog"}
+    kinds = {kind: card.get("pq", kind=kind) for kind in ("things", "stuff")}
+    assert {kind: (one.value, one.n, one.rests_on["class"]) for kind, one in kinds.items()} == {
+        "things": (pytest.approx(0.9), 2, 1),
+        "stuff": (0, 1, 1),
+    }
+    classes = {name: card.get("pq", **{"class": name}) for name in ("cat", "bus")}
+    assert {name: (one.value, one.n) for name, one in classes.items()} == {
+        "cat": (pytest.approx(0.9), 2),
+        "bus": (0, 1),
+    }
+    assert not [one for one in card.scores if one.slice.get("class") in ("dog", "car", "horse", "sofa")]
+
+
+def test_nothing_is_forgiven_between_things_and_stuff():
+    # A cat called dog, both things, and a cat called horse, here stuff.
+    card = BENCHMARK.score(frame(("", [(0, 1)]), ("", [(0, 4)])), OPTIONS)
+    costs = {one.slice["called"]: one.value for one in card.scores if one.name == "unforgiven-segments"}
+    assert costs == {"dog": pytest.approx(1 - 0.2), "horse": 1}

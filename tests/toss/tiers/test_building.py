@@ -10,7 +10,7 @@ from hardlook.data.class_masks import open_fss
 from hardlook.errors import OptionError
 from hardlook.models.named_model import build_named
 from hardlook.toss.tiers.attributes import AttributeRow, read_attributes, write_attributes
-from hardlook.toss.tiers.building import BuildPlan, build_from_data
+from hardlook.toss.tiers.building import BuildPlan, build_from_data, build_from_memberships
 from hardlook.toss.tiers.dataset import open_tokens
 from hardlook.toss.tiers.folder import Memberships
 from hardlook.world.layouts import write_world
@@ -111,3 +111,35 @@ def test_tier_three_is_of_the_classes_that_are_kept(plan, saliency, table, fss, 
 def test_tier_three_without_a_saliency_model_is_refused(plan, table, fss, tmp_path):
     with pytest.raises(OptionError, match="tier 3 needs a saliency model"):
         build(replace(plan, attributes=table, fss=fss), tmp_path / "built")
+
+
+def test_lists_alone_give_tier_one_and_the_fixed_lists(tmp_path):
+    partitions = {"1_a": "easy_sal", "1_b": "hard_sal", "2_c": "easy_nsal"}
+    memberships = Memberships(partitions, {"list": "a" * 64}, ("1_z",))
+    manifest, report = build_from_memberships(memberships, ("cat", "dog"), tmp_path, folds=2, seed=3, name="mine")
+    assert [(row.filename, row.class_name, row.image) for row in report.rows] == [
+        ("1_a", "cat", "a"), ("1_b", "cat", "b"), ("2_c", "dog", "c"),
+    ]  # fmt: skip
+    assert {tier for tier, *_ in report.built.lists} == {0, 1} and report.built.levels == {}
+    assert report.built.unfilled and not any(one.part.startswith("tier 2") for one in report.built.unfilled)
+    pairs = {(pair.query, pair.support) for key, own in report.built.lists.items() if key[0] == 1 for pair in own}
+    assert pairs == {("1_a", "1_a"), ("1_a", "1_b"), ("1_b", "1_a"), ("1_b", "1_b"), ("2_c", "2_c")}
+    assert (report.unmeasured, report.given_partitions, manifest["seed"]) == (0, True, 3)
+    assert (manifest["masks"], manifest["partitioned"], manifest["models"], manifest["failures"]) == (3, 3, {}, [])
+    assert manifest["memberships"] == {
+        "lists": {"list": "a" * 64},
+        "masks": 3,
+        "masks_used": 3,
+        "supports_without_a_partition": ["1_z"],
+    }
+    written = sum(len(own) for own in report.built.lists.values())
+    page = (tmp_path / "report.html").read_text()
+    assert f"{written:,} pairs from 3 masks of 2 classes, by the rule of TOSS" in page
+
+
+def test_masks_without_a_partition_are_counted(plan, table, tmp_path):
+    rows = read_attributes(table)
+    write_attributes(tmp_path / "some.csv", [replace(rows[0], saliou=None), replace(rows[1], iou=None), *rows[2:]])
+    manifest, report = build(replace(plan, attributes=tmp_path / "some.csv"), tmp_path / "built")
+    assert report.unmeasured == 2
+    assert (manifest["masks"], manifest["partitioned"]) == (len(rows), len(rows) - 2)

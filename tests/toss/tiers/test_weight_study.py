@@ -4,10 +4,18 @@ import numpy as np
 import pytest
 from tier_lists import tier_lists
 
+from hardlook.data.toss_pairs import Pair, locate_tier_list, write_pairs
 from hardlook.errors import DataError
 from hardlook.toss.published import read_numbers
-from hardlook.toss.tiers.attributes import AttributeRow, read_attributes
-from hardlook.toss.tiers.weight_study import ORDER, partition_weights, scale_weights, weight_intervals
+from hardlook.toss.tiers.attributes import AttributeRow, read_attributes, write_attributes
+from hardlook.toss.tiers.weight_study import (
+    ORDER,
+    partition_weights,
+    read_list_partitions,
+    run_weight_study,
+    scale_weights,
+    weight_intervals,
+)
 
 
 def row(token, salience, iou, **more):
@@ -96,3 +104,96 @@ def test_weights_of_nothing_salient_are_refused():
     rows = [row(name, 0.0, 0.5) for name in "abcd"]
     with pytest.raises(DataError, match="is 0 in every partition"):
         partition_weights(rows, dict(zip("abcd", ORDER, strict=True)))
+
+
+def test_the_class_mean_counts_every_class_once():
+    rows = [
+        row("a", 0.9, 1.0), row("b", 0.3, 1.0), row("c", 0.3, 1.0, class_name="dog"),
+        row("d", 0.5, 0.5), row("e", 0.5, 0.5), row("f", 0.5, 0.5),
+    ]  # fmt: skip
+    partitions = dict(zip("abcdef", ("easy_sal", "easy_sal", "easy_sal", *ORDER[1:]), strict=True))
+    found = partition_weights(rows, partitions)
+    assert list(found) == ["mask mean", "class mean"] and [one.masks for one in found["class mean"]] == [3, 1, 1, 1]
+    # Cats .6 and dogs .3; all masks .5.
+    for reading, salience in (("class mean", 0.45), ("mask mean", 0.5)):
+        assert found[reading][0].salience_share == pytest.approx(salience / (salience + 1.5))
+        assert found[reading][0].iou_share == pytest.approx(1 / 2.5)
+        products = np.array([salience, 0.25, 0.25, 0.25])
+        assert [one.weight for one in found[reading]] == pytest.approx(5 * products / products.sum())
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table of one mask in each partition, and one without a salience."""
+    values = {"1_a": (0.8, 0.9), "1_b": (0.2, 0.9), "1_c": (0.8, 0.5), "1_d": (0.2, 0.5), "1_e": (None, 0.5)}
+    write_attributes(tmp_path / "attributes.csv", [row(token, *numbers) for token, numbers in values.items()])
+    return tmp_path / "attributes.csv"
+
+
+def test_the_page_has_the_weights_beside_the_published_ones(table):
+    [section], document = run_weight_study(table, None, seed=0)
+    chart, readings = section.blocks
+    products = {"easy_sal": 0.72, "easy_nsal": 0.18, "hard_sal": 0.4, "hard_nsal": 0.1}
+    expected = {name: 5 * product / 1.4 for name, product in products.items()}
+    groups = {}
+    for dot in chart.rows:
+        groups.setdefault(dot.group, {})[dot.label] = dot.value
+    published = read_numbers().weights
+    assert groups["mask mean, with interval"] == pytest.approx(expected)
+    assert groups["published proportion"] == {name: published[name].proportion for name in ORDER}
+    assert groups["published weight"] == {name: published[name].adjusted for name in ORDER}
+    assert [(line[0], line[1], line[2]) for line in readings.rows] == [
+        (reading, name, 1) for reading in ("mask mean", "class mean") for name in ORDER
+    ]
+    for line in readings.rows:
+        theirs = published[line[1]]
+        assert line[7] == pytest.approx(expected[line[1]])
+        assert (line[4], line[6], *line[8:]) == (
+            theirs.salience, theirs.supervised_miou, theirs.proportion, theirs.adjusted,
+        )  # fmt: skip
+    # Salience .8 of 2 and so on; IoU .9 of 2.8.
+    shares = {
+        "easy_sal": (0.4, 0.9 / 2.8), "easy_nsal": (0.1, 0.9 / 2.8),
+        "hard_sal": (0.4, 0.5 / 2.8), "hard_nsal": (0.1, 0.5 / 2.8),
+    }  # fmt: skip
+    gap = max(
+        max(abs(shares[name][0] - published[name].salience), abs(shares[name][1] - published[name].supervised_miou))
+        for name in ORDER
+    )
+    assert document["largest_difference_of_shares"] == pytest.approx({"mask mean": gap, "class mean": gap})
+    listed = ", ".join(f"{name} {expected[name]:.2f}" for name in ORDER)
+    assert document["summary"].startswith(f"Salience times supervised IoU gives {listed} as parts of five; published ")
+    assert (
+        f"The reading `mask mean` is nearest: its shares differ from the published by up to {gap:.2f}."
+        in (document["summary"])
+    )
+    assert document["summary"].endswith(". 1 of 5 masks of the table have no partition.")
+    assert (document["rows_without_a_partition"], document["queries_without_a_row"]) == (1, 0)
+
+
+def test_partitions_come_from_the_lists_of_a_folder_where_one_is_given(table, tmp_path):
+    listed = dict(zip(("1_d", "1_c", "1_b", "1_a", "1_z"), (*ORDER, ORDER[3]), strict=True))
+    (tmp_path / "data" / "tiers" / "attribute").mkdir(parents=True)
+    for split in ORDER:
+        own = [token for token, name in listed.items() if name == split]
+        pairs = [Pair(token, "1_a", 1, 0, split) for token in own for _ in range(3 if token == "1_a" else 1)]
+        write_pairs(locate_tier_list(tmp_path / "data", 1, 0, split).path, pairs)
+    assert read_list_partitions(tmp_path / "data") == (listed, {**dict.fromkeys(listed, 1), "1_a": 3})
+    _, document = run_weight_study(table, tmp_path / "data", seed=0)
+    products = np.array([0.1, 0.4, 0.18, 0.72])
+    for reading in ("mask mean", "class mean", "pair mean"):
+        weights = [one["weight"] for one in document["readings"][reading]]
+        assert weights == pytest.approx(5 * products / products.sum())
+    assert document["summary"].endswith(
+        "1 of 5 masks of the table have no partition; 1 queries of the lists have no row."
+    )
+    (tmp_path / "none" / "tiers").mkdir(parents=True)
+    with pytest.raises(DataError, match="no pairs of tier 1 here"):
+        read_list_partitions(tmp_path / "none")
+
+
+def test_a_table_without_all_partitions_is_named(table):
+    write_attributes(table, [row("1_a", 0.8, 0.9)])
+    with pytest.raises(DataError, match="is easy_nsal or hard_sal or hard_nsal") as caught:
+        run_weight_study(table, None, seed=0)
+    assert caught.value.file == str(table)

@@ -21,6 +21,7 @@ from hardlook.harness.runs.batch_queue import BatchQueue, BatchTask, collect_out
 from hardlook.harness.runs.batches import Batch
 from hardlook.harness.runs.evaluation import THREAD_VARIABLES, Job, Outcome, build_worker, iterate_batch
 from hardlook.harness.runs.signals import kept_signal_handlers
+from hardlook.models.families.downloads import OFFLINE, is_offline
 
 # Seconds after which nodes are counted again and deadlines looked at, although no actor has answered.
 LOOK_AFTER = 2.0
@@ -220,6 +221,8 @@ class _Team:
 @kept_signal_handlers()
 def _connect(ray: Any, address: str, workers: int, threads: int) -> None:
     variables = {name: str(threads) for name in THREAD_VARIABLES}
+    if is_offline():
+        variables[OFFLINE] = "1"
     address = address or os.environ.get("RAY_ADDRESS", "")
     if address:
         ray.init(address=address, runtime_env={"env_vars": variables}, log_to_driver=False, logging_level="ERROR")

@@ -31,6 +31,7 @@ from hardlook.metacoco.contexts.text_cosines import (
 )
 from hardlook.metacoco.published import list_rows
 from hardlook.models.named_model import NamedModel
+from hardlook.models.preprocessing import Preprocessing
 from hardlook.report.estimates import estimate_to_json, finite_or_none, format_estimate, format_share, make_estimate_dot
 from hardlook.report.page import write_study
 
@@ -56,6 +57,7 @@ def measure_spuriousness(
     image_text: NamedModel | None = None,
     concept_prompt: str = CONCEPT_PROMPT,
     context_prompt: str = CONTEXT_PROMPT,
+    preprocessing: Preprocessing = "encoder",
     progress: StartProgress | None = None,
 ) -> Spuriousness:
     """Measure a dataset's images; `progress` starts a bar over (total, done) images for each model."""
@@ -63,12 +65,13 @@ def measure_spuriousness(
     labels = study_labels(concepts, contexts, seed=seed)
     probes: tuple[ProbeResult, ...] = ()
     if encoder:
-        vectors = encode_dataset_images(encoder.model, encoder.identity.fingerprint(), rows, progress=progress)
+        identity = encoder.identity.fingerprint()
+        vectors = encode_dataset_images(encoder.model, identity, rows, progress=progress, preprocessing=preprocessing)
         probes = probe_labels(vectors, concepts, contexts, seed=seed)
     if not image_text:
         return Spuriousness(labels, probes)
     identity = image_text.identity.fingerprint()
-    vectors = encode_dataset_images(image_text.model, identity, rows, progress=progress)
+    vectors = encode_dataset_images(image_text.model, identity, rows, progress=progress, preprocessing=preprocessing)
     ce = measure_cosines(image_text.model, vectors, concepts, "concept", concept_prompt, seed=seed)
     te = measure_cosines(image_text.model, vectors, contexts, "context", context_prompt, seed=seed)
     members = {name: np.array(concepts) == name for name in sorted(set(concepts))}

@@ -35,6 +35,7 @@ from hardlook.harness.stats import Estimate, bootstrap_mean
 from hardlook.metacoco.contexts.linear_probes import RESAMPLES, average_over_labels
 from hardlook.models.answer_checks import check_answers
 from hardlook.models.feature_tables import encode_table
+from hardlook.models.preprocessing import Preprocessing
 from hardlook.models.roles import Encoder, Features, Image, ImageTextEncoder, Vectors
 from hardlook.randomness import generator
 
@@ -105,6 +106,7 @@ def encode_dataset_images(
     folder: Path | None = None,
     *,
     progress: StartProgress | None = None,
+    preprocessing: Preprocessing = "encoder",
 ) -> Vectors:
     """Vectors (n, D) float32 of a dataset's images, by an encoder or the image half of an image-text encoder.
 
@@ -130,6 +132,7 @@ def encode_dataset_images(
         read=read_image,
         folder=folder,
         show_progress=_as_context(progress) if progress else None,
+        preprocessing=preprocessing,
     )
     return np.asarray(table.vectors)
 

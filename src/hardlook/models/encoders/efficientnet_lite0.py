@@ -7,9 +7,9 @@ variant is of the TensorFlow authors, whose padding ("same", the odd pixel after
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
@@ -24,6 +24,9 @@ from hardlook.networks.loading import load_into, load_state_dict
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+    Layer = Callable[[Tensor], Tensor]
+    Inference = Callable[[Tensor, tuple[int, ...]], tuple[Tensor, list[Tensor]]]
 
 STAGES = (
     *((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80)),
@@ -58,8 +61,10 @@ class EfficientNetLite0:
         self._network = build_network()
         load_into(self._network, load_state_dict(path))
         self._network.eval().requires_grad_(False).to(device)
+        on_gpu = device.startswith("cuda")
+        self._infer: Inference = self._network if on_gpu else fuse_network(self._network)
         # Few large batches keep a GPU busy; there a row has the same bits in each.
-        self._size, self._batch = size, max(batch, GPU_BATCH) if device.startswith("cuda") else batch
+        self._size, self._batch = size, max(batch, GPU_BATCH) if on_gpu else batch
         self.device, self.dimension = device, DIMENSION
         self.weights_files: tuple[Path, ...] = (path,)
 
@@ -70,7 +75,7 @@ class EfficientNetLite0:
         for start in range(0, len(images), self._batch):
             inputs = self.prepare_inputs(images[start : start + self._batch])
             with exact_inference():
-                head, chosen = self._network(inputs, self._depths)
+                head, chosen = self._infer(inputs, self._depths)
                 vectors.append(head.mean((2, 3)).cpu().numpy())
                 maps.extend((chosen[0] if len(chosen) == 1 else join_maps(chosen)).cpu().numpy())
         return Features(np.concatenate(vectors), maps)
@@ -81,7 +86,7 @@ class EfficientNetLite0:
         for start in range(0, len(images), self._batch):
             inputs = self.prepare_inputs(images[start : start + self._batch])
             with exact_inference():
-                vectors.append(self._network(inputs, ())[0].mean((2, 3)).cpu().numpy())
+                vectors.append(self._infer(inputs, ())[0].mean((2, 3)).cpu().numpy())
         return Features(np.concatenate(vectors))
 
     def prepare_inputs(self, images: Sequence[Image]) -> Tensor:
@@ -164,6 +169,79 @@ def resize_image(image: Image, size: int) -> Image:
     return np.asarray(resized, np.uint8)
 
 
+def find_padding(conv: nn.Conv2d, x: Tensor) -> list[int]:
+    """Pixels to add left, right, above and below (N, C, H, W), as TensorFlow's "same" does: the odd one goes last."""
+    pads: list[int] = []
+    for side in (x.shape[3], x.shape[2]):
+        kernel, stride = conv.kernel_size[0], conv.stride[0]
+        total = max((-(-side // stride) - 1) * stride + kernel - side, 0)
+        pads += [total // 2, total - total // 2]
+    return pads
+
+
+def fuse_network(network: nn.Module) -> Inference:
+    """The network of `build_network` for one image at a time on a processor: the same call, equal up to rounding.
+
+    Batch normalisation is part of the weights, channels come last in memory, and convolutions of one pixel are matrix
+    products: on one thread torch's own way takes half as long again or more (docs/benchmarks.md).
+    """
+    import torch
+    import torch.nn.functional as functional
+
+    def fold(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
+        mean, variance = norm.running_mean, norm.running_var
+        if mean is None or variance is None:
+            raise ValueError("expected batch normalisation with trained statistics")
+        scale = norm.weight.double() / (variance.double() + norm.eps).sqrt()
+        weight = conv.weight.double() * scale[:, None, None, None]
+        return weight.float().detach(), (norm.bias.double() - mean.double() * scale).float().detach()
+
+    def make_pointwise(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> Layer:
+        weight, bias = fold(conv, norm)
+        matrix = weight[:, :, 0, 0].contiguous()
+        return lambda x: functional.linear(x.permute(0, 2, 3, 1), matrix, bias).permute(0, 3, 1, 2)
+
+    def make_spatial(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> Layer:
+        weight, bias = fold(conv, norm)
+        weight = weight.contiguous(memory_format=torch.channels_last)
+
+        def apply(x: Tensor) -> Tensor:
+            left, right, top, bottom = pads = find_padding(conv, x)
+            if left == right and top == bottom:  # without a copy
+                return functional.conv2d(x, weight, bias, conv.stride, (top, left), groups=conv.groups)
+            return functional.conv2d(functional.pad(x, pads), weight, bias, conv.stride, groups=conv.groups)
+
+        return apply
+
+    def make_block(block: Any) -> Layer:
+        expand = make_pointwise(block._expand_conv, block._bn0) if block.expands else None
+        spatial = make_spatial(block._depthwise_conv, block._bn1)
+        project = make_pointwise(block._project_conv, block._bn2)
+
+        def apply(x: Tensor) -> Tensor:
+            y = expand(x).clamp_(0, 6) if expand else x
+            y = project(spatial(y).clamp_(0, 6))
+            return y.add_(x) if block.shortcut else y
+
+        return apply
+
+    parts: Any = network
+    stem, head = make_spatial(parts._conv_stem, parts._bn0), make_pointwise(parts._conv_head, parts._bn1)
+    blocks = [make_block(block) for block in parts._blocks]
+
+    def infer(x: Tensor, depths: tuple[int, ...]) -> tuple[Tensor, list[Tensor]]:
+        x = stem(x.contiguous(memory_format=torch.channels_last)).clamp_(0, 6)
+        outputs = {}
+        for number, block in enumerate(blocks):
+            x = block(x)
+            if number in depths:
+                outputs[number] = x
+        outputs[len(blocks)] = last = head(x).clamp_(0, 6)
+        return last, [outputs[depth].contiguous() for depth in depths]
+
+    return infer
+
+
 def build_network() -> nn.Module:
     """The network with random weights; its call takes (N, 3, S, S) and depths: see its `forward`."""
     import torch.nn.functional as functional
@@ -177,12 +255,7 @@ def build_network() -> nn.Module:
 
         def forward(self, x: Tensor) -> Tensor:
             """(N, C, H, W) to (N, C', ceil(H / stride), ceil(W / stride))."""
-            pads: list[int] = []
-            for side in (x.shape[3], x.shape[2]):
-                kernel, stride = self.kernel_size[0], self.stride[0]
-                total = max((-(-side // stride) - 1) * stride + kernel - side, 0)
-                pads += [total // 2, total - total // 2]
-            return super().forward(functional.pad(x, pads))
+            return super().forward(functional.pad(x, find_padding(self, x)))
 
     class Block(nn.Module):
         """Expand, filter by depth, project; with a shortcut where shape allows."""

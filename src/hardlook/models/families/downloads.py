@@ -42,7 +42,7 @@ def forbid_downloads(offline: bool = True) -> Iterator[None]:
 
 
 def announce_download(what: str, size: int | None, source: str, destination: Path | str = "") -> None:
-    """Say on stderr what is fetched next: `what`, its `size` in bytes if known, from whom, and into which file or folder.
+    """Say on stderr what is fetched next: `what`, its `size` in bytes if known, from whom, and into which file.
 
     Call it before the download. Offline it raises a `ModelError` that names the file to get and where to put it.
     """
@@ -125,5 +125,5 @@ def _download_error(what: str, source: str, path: Path, error: Exception) -> Mod
     reason = shorten((str(error).strip().splitlines() or [type(error).__name__])[0])
     return ModelError(
         f"{what} could not be downloaded from {source}: {reason}",
-        remedy=f"check the connection, or get the file elsewhere and put it at {path}",
+        remedy=f"check the connection, or get the file elsewhere and put it at {path};",
     )

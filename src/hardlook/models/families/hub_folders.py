@@ -1,8 +1,8 @@
 """Folders of models in transformers' layout: a local one, one of the Hugging Face cache, or a download into it.
 
 `hf:FOLDER` is a folder with `config.json`; any other name is a repository of the model hub, such as
-`facebook/dinov2-small`, perhaps with a revision (`facebook/dinov2-small@v1.0`). What the cache holds is used as it is; what
-must be downloaded is announced first, and offline it is an error. Code that a repository brings is never run.
+`facebook/dinov2-small`, perhaps with a revision (`facebook/dinov2-small@v1.0`). What the cache holds is used as it is;
+what must be downloaded is announced first, and offline it is an error. Code that a repository brings is never run.
 
 >>> split_revision("facebook/dinov2-small@v1.0"), split_revision("facebook/dinov2-small")
 (('facebook/dinov2-small', 'v1.0'), ('facebook/dinov2-small', 'main'))
@@ -42,7 +42,9 @@ def read_model_config(name: str) -> dict[str, Any]:
     if folder.is_dir():
         path = folder / "config.json"
         if not path.is_file():
-            raise DataError("the folder has no config.json", file=folder, remedy="give a folder in transformers' layout")
+            raise DataError(
+                "the folder has no config.json", file=folder, remedy="give a folder in transformers' layout"
+            )
     else:
         repository, revision = _check_repository(name)
         cached = _find_cached(repository, revision)
@@ -90,7 +92,9 @@ def _refuse_code(config: Any, where: Path | str) -> None:
 def _check_repository(name: str) -> tuple[str, str]:
     repository, revision = split_revision(name)
     if not _REPOSITORY.fullmatch(repository) or ".." in repository:
-        raise DataError("the model's folder does not exist", file=name, remedy="give a folder, or hf:OWNER/NAME of a hub")
+        raise DataError(
+            "the model's folder does not exist", file=name, remedy="give a folder, or hf:OWNER/NAME of a hub"
+        )
     return repository, revision
 
 

@@ -1,7 +1,7 @@
 """Image processors of transformers that need no torchvision.
 
-Most kinds of image processor have a version on Pillow and numpy, and that one is used, whatever the folder names. The few
-that have none are read by their settings: resizing, cutting, scaling and normalising, in that order, by Pillow.
+Most kinds of image processor have a version on Pillow and numpy, and that one is used, whatever the folder names. The
+few that have none are read by their settings: resizing, cutting, scaling and normalising, in that order, by Pillow.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hardlook.errors import DataError, ModelError
 from hardlook.extras import require
+from hardlook.models.roles import Image
 from hardlook.models.transformers_folder import loading_errors, quiet_and_offline
 from hardlook.reading import read_json
 
@@ -40,6 +44,13 @@ def load_image_processor(folder: Path) -> tuple[Any, tuple[Path, ...]]:
         )
     with quiet_and_offline(), loading_errors(folder, _REMEDY):
         return _make_processor(kind, settings), (path,)
+
+
+def prepare_image(processor: Any, image: Image, **options: Any) -> dict[str, NDArray[Any]]:
+    """What the processor makes of an image, each (1, ...), as arrays by name; `options` replace its settings."""
+    # The last axis is said to be the colours: the library takes an image of one or three rows for the other order.
+    made = processor(images=np.array(image), input_data_format="channels_last", return_tensors="np", **options)
+    return {name: np.asarray(made[name]) for name in made}
 
 
 def _read_settings(folder: Path) -> tuple[Path, dict[str, Any]]:
@@ -78,6 +89,8 @@ def _make_processor(kind: str, settings: Mapping[str, Any]) -> Any:
     if known is None or getattr(known, "is_dummy", False):
         if not stem.endswith("ImageProcessor"):
             raise ValueError(f"there is no image processor {kind!r}")
+        if lacking := [name for name in ("size", "image_mean", "image_std") if name not in values]:
+            raise ValueError(f"the settings of {kind} lack {lacking[0]}, and its class needs torchvision")
         known = transformers.BitImageProcessorPil if modern else transformers.BitImageProcessor
         values = {"do_center_crop": False} | {name: values[name] for name in _SETTINGS if name in values}
     return known.from_dict(values) if hasattr(known, "from_dict") else known(**values)

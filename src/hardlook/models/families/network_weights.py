@@ -11,13 +11,13 @@ hardlook.errors.OptionError: timm:resnet18 without pretrained weights would answ
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.extras import require
@@ -93,6 +93,9 @@ def read_checkpoint(path: Path) -> LoadedWeights:
 def fit_state(network: nn.Module, state: Mapping[str, Tensor], path: Path, *, ignore: tuple[str, ...] = ()) -> None:
     """Copy tensors into the network; any difference is an error that names the tensors, but for those of `ignore`."""
     kept = {key: value for key, value in state.items() if not (ignore and key.startswith(ignore))}
+    # Counters of training: frozen normalisation has none, and they change no answer.
+    counters = {key: value for key, value in network.state_dict().items() if key.endswith("num_batches_tracked")}
+    kept = {key: value for key, value in kept.items() if not key.endswith("num_batches_tracked")} | counters
     if differences := check_keys(network, kept):
         raise ModelError(
             f"the weights do not fit {type(network).__name__}: {differences}",
@@ -119,20 +122,9 @@ def read_class_names(classes: Sequence[str] | None) -> tuple[str, ...] | None:
     return names
 
 
-@functools.cache
-def list_distributions(*names: str) -> tuple[str, ...]:
-    """Those of the distributions that are installed: their versions can change answers."""
-    from importlib import metadata
-
-    found = []
-    for name in names:
-        try:
-            metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-        found.append(name)
-    return tuple(found)
-
-
-def _unused(value: Any) -> Any:
-    return value
+def suggest_name(prefix: str, name: str, known: Sequence[str]) -> ModelError:
+    """The error for a name that the library does not have, with the nearest ones."""
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(f'{prefix}:{one}' for one in near)}? " if near else ""
+    remedy = f"{hint}`hardlook models --family {prefix}` lists the names"
+    return ModelError(f"{prefix} has no model {name!r}", remedy=remedy)

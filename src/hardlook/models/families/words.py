@@ -1,8 +1,8 @@
 """Words for models with an open vocabulary: the labels they choose from, and the prompts made of them.
 
-Labels are given as words with commas between, as the name of a shipped label set (`hardlook labels list`), or as a file:
-text with one label per line (further words after a comma are synonyms), CSV or TSV with a column `name`, or JSON with a
-list of names or of objects with `name`.
+Labels are given as words with commas between, as the name of a shipped label set (`hardlook labels list`), or as a
+file: text with one label per line (further words after a comma are synonyms), CSV or TSV with a column `name`, or JSON
+with a list of names or of objects with `name`.
 
 >>> words = read_words(("cat", "traffic_light"))
 >>> words.labels, words.make_prompts(("a photo of a {label}", "{label}"))
@@ -61,10 +61,10 @@ class Words:
         return [[template.replace("{label}", text) for template in templates] for text in self.texts]
 
 
-def read_words(given: Sequence[str]) -> Words:
+def read_words(given: Sequence[str] | str) -> Words:
     """The labels as they were given: words, one label set, or one file."""
     if isinstance(given, str):
-        given = (given,)
+        given = [word.strip() for word in given.split(",") if word.strip()]
     if not given:
         raise OptionError("a model with an open vocabulary needs the words it chooses from", remedy=_REMEDY)
     if len(given) == 1 and (path := Path(given[0]).expanduser()).is_file():
@@ -78,7 +78,9 @@ def read_words(given: Sequence[str]) -> Words:
     if not words.words or not all(word.label for word in words.words):
         raise OptionError("a label is empty, or there are none", remedy=_REMEDY)
     if twins := _find_twins(words.labels):
-        raise OptionError(f"two labels are called {twins!r}: case, spaces, _ and - do not count", remedy="keep one of them")
+        raise OptionError(
+            f"two labels are called {twins!r}: case, spaces, _ and - do not count", remedy="keep one of them"
+        )
     return words
 
 
