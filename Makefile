@@ -26,6 +26,11 @@ lint: $(VENV)/everything-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The site is built strictly: a broken link, a name that is gone or a cell that raises ends it.
+docs: $(VENV)/docs-installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the site is in site/index.html"
+
 clean:
 	rm -rf $(VENV) $(FAMILIES) demo
 
@@ -55,4 +60,8 @@ $(FAMILIES)/installed: $(VENV)/everything-installed
 		> $$($(FAMILIES)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/everything.pth
 	$(BIN)/python -m pip --python $(FAMILIES)/bin/python install --quiet --constraint constraints.txt --no-deps \
 		torchvision timm segmentation-models-pytorch
+	touch $@
+
+$(VENV)/docs-installed: $(VENV)/everything-installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	touch $@

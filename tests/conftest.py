@@ -49,6 +49,29 @@ LONGEST = (
 )  # fmt: skip
 
 
+# Files whose tests use `ray_cluster`: one process runs them, as the start of a cluster takes as long as twenty tests.
+WITH_RAY = (
+    "tests/harness/runs/test_engines.py", "tests/harness/runs/test_lost_work.py",
+    "tests/harness/runs/test_ray_cluster.py", "tests/rclicks/test_resuming.py",
+)  # fmt: skip
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Files are run whole, as with `--dist loadfile`, and those that use a Ray cluster by the same process."""
+    from xdist.scheduler import LoadFileScheduling
+
+    if config.getvalue("dist") != "loadfile":
+        return None
+
+    class WithOneCluster(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "ray" if file in WITH_RAY else file
+
+    return WithOneCluster(config, log)
+
+
 def pytest_configure(config):
     """One command server for all processes that run tests; it gets ready while they collect these."""
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):

@@ -31,7 +31,7 @@ def test_every_benchmark_has_a_page_and_every_reading_a_row():
             assert f"| `{name}` | `{reading.name}` |" in readings
 
 
-def test_every_room_of_pages_is_run_by_a_test_file():
+def test_every_topic_of_pages_is_run_by_a_test_file():
     texts = [path.read_text() for path in (ROOT / "tests" / "docs").glob("test_*_pages.py")]
     for topic in {*TOPICS.values(), HARNESS}:
         constant = "HARNESS" if topic == HARNESS else f'"{topic}"'

@@ -69,7 +69,7 @@ COMMANDS = {
         "Compare runs on the units that they share: differences, tests, ranking, and who wins where.",
     ),
     "gate": (
-        "hardlook.cli.gate:gate",
+        "hardlook.cli.compare:gate",
         "Compare a run with a baseline, and exit with 5 where it is worse: for continuous integration.",
     ),
     "leaderboard": (

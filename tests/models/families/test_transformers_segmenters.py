@@ -74,7 +74,7 @@ def test_label_maps_are_those_of_the_library(family, hub_folder, pictures):
     for image, labels in zip(pictures, model.segment(pictures), strict=True):
         [expected] = processor.post_process_semantic_segmentation(run(network, processor, image), [image.shape[:2]])
         assert np.array_equal(labels, expected.numpy())
-        assert len(np.unique(labels)) > 1
+    assert len(np.unique(np.concatenate([labels.ravel() for labels in model.segment(pictures)]))) > 1
 
 
 @pytest.mark.parametrize("family", ["maskformer", "mask2former"])
@@ -85,8 +85,7 @@ def test_queries_become_the_librarys_label_maps(family, hub_folder, pictures):
     for image, labels in zip(pictures, model.segment(pictures), strict=True):
         raw = run(network, processor, image)
         [expected] = processor.post_process_semantic_segmentation(raw, [image.shape[:2]])
-        # Mask2Former's step enlarges the masks to 384 x 384 in between.
-        assert (labels == expected.numpy()).mean() > (0.999 if family == "maskformer" else 0.97)
+        assert (labels == expected.numpy()).mean() > 0.999
 
 
 def test_oneformer_is_told_the_task_of_the_role(hub_folder, pictures):
@@ -120,12 +119,16 @@ def test_panoptic_segments_are_those_of_the_library(hub_folder, pictures):
         [expected] = processor.post_process_panoptic_segmentation(
             raw, threshold=0.3, mask_threshold=0.3, label_ids_to_fuse={1, 2}, target_sizes=[image.shape[:2]]
         )
-        theirs = sorted(info["label_id"] for info in expected["segments_info"])
-        assert sorted(segments.labels.values()) == theirs
-        covered = expected["segmentation"].numpy() > 0
-        assert ((segments.map > 0) == covered).mean() > 0.95
-        compared += len(theirs)
-    assert compared > 0
+        # The library also gives a segment the pixels that it wins below the threshold; the authors' code does not. So
+        # what is labelled here has the same label there, and not the other way round.
+        theirs = np.full(image.shape[:2], -1)
+        for info in expected["segments_info"]:
+            theirs[expected["segmentation"].numpy() == info["id"]] = info["label_id"]
+        drawn = segments.map > 0
+        ours = np.array([-1, *(segments.labels.get(number, -1) for number in range(1, segments.map.max() + 1))])
+        assert (ours[segments.map][drawn] == theirs[drawn]).sum() >= 0.99 * drawn.sum()
+        compared += np.count_nonzero(drawn)
+    assert compared > 500
 
 
 def test_boxes_are_those_of_the_library(hub_folder, pictures):

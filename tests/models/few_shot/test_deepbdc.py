@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from map_episodes import random_episode
+from table_tasks import table_episodes
 
 from hardlook.errors import OptionError
 from hardlook.models.few_shot.deepbdc import DeepBDC
@@ -87,3 +88,21 @@ def test_reduction_is_a_fixed_mix_of_channels():
 def test_two_channels_at_least():
     with pytest.raises(OptionError, match="dimension is 1"):
         DeepBDC(dimension=1)
+
+
+@pytest.mark.parametrize("shots", [(1, 1), (2, 1, 3)])
+@pytest.mark.parametrize("dimension", [640, 5])
+def test_products_of_a_table_give_the_same_scores(shots, dimension, monkeypatch):
+    episodes = table_episodes(8, shape=(6, 2, 3), shots=shots, read_only=True)
+    direct = DeepBDC(dimension=dimension).classify(list(episodes))
+    monkeypatch.setattr(DeepBDC, "score_features", None)  # products are looked up
+    for one, other in zip(DeepBDC(dimension=dimension).classify(episodes), direct, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+        assert np.array_equal(one.argmax(1), other.argmax(1))
+
+
+def test_tables_with_large_vectors_are_not_multiplied(monkeypatch):
+    learner, table = DeepBDC(), np.zeros((40, 6, 1, 1), np.float32)
+    assert learner.can_multiply(table)
+    monkeypatch.setattr("hardlook.models.few_shot.deepbdc.MAX_VECTOR_BYTES", 40 * 21 * 4 - 1)
+    assert not learner.can_multiply(table)

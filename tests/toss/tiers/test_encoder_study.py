@@ -1,11 +1,17 @@
 """How far two encoders agree, against scikit-learn."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
+from hardlook.errors import DataError
+from hardlook.models.roles import Features
 from hardlook.toss.tiers.attribute_report import MAX_SPOTS
-from hardlook.toss.tiers.encoder_study import build_encoder_page, compare_encoders
+from hardlook.toss.tiers.attributes import FailedImage
+from hardlook.toss.tiers.dataset import OpenedData
+from hardlook.toss.tiers.encoder_study import build_encoder_page, compare_encoders, run_encoder_study
 from hardlook.toss.tiers.similarity import pair_cosines
 
 
@@ -79,3 +85,50 @@ def test_where_all_pairs_agree_or_none_the_bounds_are_those_of_a_share(turned, v
     found = compare_encoders({"a": cosines, "b": turned * cosines}, [str(place) for place in range(30)]).agreement
     # Clopper and Pearson.
     assert found.value == value and (found.interval.low, found.interval.high) == pytest.approx(bounds)
+
+
+class Pictures:
+    """Images of one colour, named by their brightness; class 1 is cats, class 2 dogs."""
+
+    def class_of(self, token):
+        return {"1": "cat", "2": "dog"}[token.partition("_")[0]]
+
+    def image_of(self, token):
+        return token.partition("_")[2]
+
+    def read_image(self, token):
+        return np.full((8, 8, 3), int(self.image_of(token)), np.uint8)
+
+
+def encoder(broken=()):
+    """A named model whose vectors turn with the brightness; images of a brightness in `broken` raise."""
+
+    def encode(images):
+        values = [float(image[0, 0, 0]) for image in images]
+        if set(values) & set(broken):
+            raise RuntimeError("no such picture")
+        return Features(np.array([(np.cos(one / 99), np.sin(one / 99)) for one in values], np.float32))
+
+    return SimpleNamespace(model=SimpleNamespace(encode=encode, dimension=2), facts=lambda: {"broken": sorted(broken)})
+
+
+def study(tokens, models, failures=()):
+    opened = OpenedData(Pictures(), tuple(tokens), tuple(failures))
+    return run_encoder_study(opened, models, seed=0, start=lambda total, done: lambda more, failed: None)
+
+
+def test_an_image_that_fails_with_both_encoders_is_listed_once():
+    tokens = ("1_10", "1_20", "1_90", "2_30", "2_40")
+    first = FailedImage("99", "cut off")
+    sections, document, failed = study(tokens, {"a": encoder({90.0}), "b": encoder({90.0, 40.0})}, [first])
+    assert [failure.image for failure in failed] == ["99", "90", "40"]
+    # Only two cats are known to both, and each is the other's partner.
+    assert (sections[0].title, document["pairs"]) == ("Agreement", 2)
+    assert document["models"] == [{"broken": [90.0]}, {"broken": [40.0, 90.0]}]
+
+
+def test_without_two_images_of_a_class_the_reason_is_said():
+    with pytest.raises(DataError, match=r"no two images of one class to compare \(every class has one image\)"):
+        study(("1_10", "2_20"), {"a": encoder(), "b": encoder()})
+    with pytest.raises(DataError, match=r"\(1 image failed, the first: 20: RuntimeError: no such picture\)"):
+        study(("1_10", "1_20"), {"a": encoder({20.0}), "b": encoder()})

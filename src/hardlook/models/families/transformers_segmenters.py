@@ -21,6 +21,9 @@ from hardlook.models.wrapping.class_names import BACKGROUND
 Task = Literal["semantic", "instance", "panoptic"]
 _TASK_LENGTH = 77
 
+MASK2FORMER_SIDE = 384
+"""Mask2Former's masks are enlarged to this square before anything is made of them, as its post-processing does."""
+
 
 class HubSemanticSegmenter(HubModel):
     """A network with logits for each pixel."""
@@ -109,6 +112,8 @@ class HubUniversalSegmenter(HubModel):
                 return_tensors="pt",
             )
             network = functools.partial(_call_with_task, network, made["input_ids"].to(self.device))
+        elif network.config.model_type == "mask2former":
+            network = functools.partial(_call_mask2former, network)
         return wrap(
             network,
             role,
@@ -182,3 +187,14 @@ def read_class_names(network: Any, folder: Path) -> list[str]:
 def _call_with_task(network: Any, tokens: Any, pixel_values: Any, pixel_mask: Any = None) -> Any:
     """OneFormer's answer for a task, given as tokens (1, T)."""
     return network(pixel_values=pixel_values, pixel_mask=pixel_mask, task_inputs=tokens.expand(len(pixel_values), -1))
+
+
+def _call_mask2former(network: Any, pixel_values: Any, pixel_mask: Any = None) -> dict[str, Any]:
+    """Mask2Former's classes and enlarged masks of its queries."""
+    import torch
+
+    answer = network(pixel_values=pixel_values, pixel_mask=pixel_mask)
+    masks = torch.nn.functional.interpolate(
+        answer.masks_queries_logits, size=(MASK2FORMER_SIDE,) * 2, mode="bilinear", align_corners=False
+    )
+    return {"class_queries_logits": answer.class_queries_logits, "masks_queries_logits": masks}
