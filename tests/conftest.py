@@ -12,6 +12,7 @@ from multiprocessing import resource_tracker, spawn
 from pathlib import Path
 
 import pytest
+import torchvision_operators
 from command_server import python_command, start_for_children
 from hypothesis import settings
 
@@ -31,6 +32,11 @@ if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).
 
 # Collecting imports all modules: little of what that makes is garbage, and looking for it takes a tenth of the time.
 gc.disable()
+
+# Only the environment of the families of models has it, perhaps beside a torch of another build.
+if importlib.util.find_spec("torchvision") is not None:
+    torchvision_operators.install()
+    torchvision_operators.install_in_children()
 
 # First calls compile kernels, so no deadline; in CI the same examples every time and half as many, elsewhere new ones.
 CI = bool(os.environ.get("CI"))

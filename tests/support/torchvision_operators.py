@@ -30,28 +30,29 @@ def install_in_children():
 
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name != "torchvision":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.machinery.PathFinder.find_spec(name, path)
-        if spec is not None and not _loads(Path(spec.origin).parent):
-            _define_operators()
-            spec.loader = _Loader(spec.loader)
+        spec = importlib.machinery.PathFinder.find_spec(name, path) if name == "torchvision" else None
+        if spec is not None:
+            spec.loader = _Loader(spec.loader, Path(spec.origin).parent)
         return spec
 
 
 class _Loader(importlib.abc.Loader):
-    """torchvision's own loader; afterwards its functions no longer refuse to call the operators."""
+    """torchvision's own loader, with the operators where they are missing."""
 
-    def __init__(self, loader):
-        self.loader = loader
+    def __init__(self, loader, folder):
+        self.loader, self.folder = loader, folder
 
     def create_module(self, spec):
         return self.loader.create_module(spec)
 
     def exec_module(self, module):
+        fits = _loads(self.folder)
+        if not fits:
+            _define_operators()
         self.loader.exec_module(module)
-        sys.modules["torchvision.extension"]._has_ops = lambda: True
+        if not fits:
+            # Its functions would refuse to call them.
+            sys.modules["torchvision.extension"]._has_ops = lambda: True
 
 
 def _loads(folder):
@@ -67,6 +68,8 @@ def _loads(folder):
 def _define_operators():
     import torch
 
+    if _DEFINED:
+        return
     library = torch.library.Library("torchvision", "DEF")
     library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

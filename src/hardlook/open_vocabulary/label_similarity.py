@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hardlook.errors import DataError, HardlookError, OptionError
 from hardlook.harness.scorecard import LeftOut
 from hardlook.open_vocabulary.options import SimilarityOptions
-from hardlook.similarity.label_sets import list_label_sets, load_label_set
+from hardlook.similarity.label_sets import WORDS, list_label_sets, load_label_set
 from hardlook.similarity.labels import VOID_NAMES, Label, LabelSet, normalise_name
 from hardlook.similarity.matrix_files import read_matrix
 from hardlook.similarity.measures import compute_similarity, find_measure
@@ -139,16 +139,22 @@ def _fallback_sets() -> tuple[LabelSet, ...]:
 
 
 def _load_sets(options: SimilarityOptions, names: Sequence[str]) -> list[LabelSet]:
-    given = [load_label_set(name, options.variant) for name in (options.labels, options.pred_labels) if name]
+    given = _load_given(options.labels, options) + _load_given(options.pred_labels, options)
     shipped = _find_shipped_set(options, names)
     return [shipped, *given] if shipped else given
+
+
+def _load_given(name: str | None, options: SimilarityOptions) -> list[LabelSet]:
+    """The label set or file of that name; none for words, which have no senses of their own."""
+    labels = [load_label_set(name, options.variant)] if name else []
+    return [one for one in labels if one.variant != WORDS]
 
 
 def _find_shipped_set(options: SimilarityOptions, names: Sequence[str]) -> LabelSet | None:
     """The smallest shipped set with all names of data without `--labels`, where the usual sets lack one of them."""
     if options.labels or not _has_data(options):
         return None
-    given = [load_label_set(options.pred_labels, options.variant)] if options.pred_labels else []
+    given = _load_given(options.pred_labels, options)
     if all(any(find_label(one, name) for one in (*given, *_fallback_sets())) for name in names):
         return None
     wanted = {normalise_name(name) for name in names if not any(find_label(one, name) for one in given)} - VOID_NAMES

@@ -39,7 +39,9 @@ class SimilarityOptions(SceneOptions):
         None, "Label set or file with the senses of the data's categories, such as coco80.", changes="scores"
     )
     pred_labels: str | None = option(
-        None, "Label set or file of the predictions' labels, where they are not the truth's.", changes="answers"
+        None,
+        "Label set, file or words (cat,red barn) of the predictions' labels, where they are not the truth's.",
+        changes="answers",
     )
     variant: Variant = option("corrected", "Senses of shipped label sets.", changes="scores")
     measure: str = option("path", "Similarity measure (hardlook similarity --help lists them).", changes="scores")

@@ -47,6 +47,9 @@ class SenseDifference:
     reason: str
 
 
+WORDS = "words"
+"""The variant of labels that are given as words, without senses."""
+
 _NOT_SHIPPED = {
     "ade847": "give ADE20K's own class list as a file (names, or `id: name` lines), its senses chosen with "
     "`hardlook labels map LIST --out TABLE.csv`",
@@ -55,9 +58,13 @@ _NOT_SHIPPED = {
 
 
 def load_label_set(name_or_path: str | Path, variant: str = "corrected", *, nouns: Nouns | None = None) -> LabelSet:
-    """A shipped label set (`hardlook labels list`) or a user's file: CSV, TSV, JSON (LVIS's too) or plain text.
+    """A shipped label set (`hardlook labels list`), a user's file (CSV, TSV, JSON, plain text), or words.
 
-    `variant` chooses the senses of a shipped set; a file has its own. An unknown name is an `OptionError`.
+    `variant` chooses the senses of a shipped set; a file has its own. Words are any strings with commas between; they
+    have no senses. An unknown name is an `OptionError`.
+
+    >>> load_label_set("cat, the red barn").names
+    ('cat', 'the red barn')
     """
     name = str(name_or_path)
     shipped = [one.name for one in list_label_sets()]
@@ -65,12 +72,16 @@ def load_label_set(name_or_path: str | Path, variant: str = "corrected", *, noun
         return load_shipped_set(name, variant)
     if Path(name).is_file():
         return read_label_file(Path(name), nouns=nouns)
+    if "," in name and Path(name).suffix.lower() not in (".csv", ".tsv", ".json", ".txt"):
+        words = [word.strip() for word in name.split(",") if word.strip()]
+        return LabelSet("words", WORDS, tuple(Label(row, word) for row, word in enumerate(words)))
     if name.lower() in _NOT_SHIPPED:
         raise OptionError(f"the labels {name!r} do not ship", remedy=_NOT_SHIPPED[name.lower()])
     from difflib import get_close_matches
 
     close = get_close_matches(name.lower(), shipped, n=3) or shipped
-    raise OptionError(f"no label set and no file {name!r}", remedy=f"a file, or one of {', '.join(close)}")
+    remedy = f"a file, one of {', '.join(close)}, or words with commas between"
+    raise OptionError(f"no label set and no file {name!r}", remedy=remedy)
 
 
 @cache

@@ -3,6 +3,7 @@
 import pytest
 from small_runs import all_records, scores_text, small_run
 
+from hardlook.harness.runs import engines
 from hardlook.harness.runs.engines import BATCHES_AHEAD, EngineOptions, evaluate_inline
 from hardlook.harness.runs.evaluation import Job, build_worker
 
@@ -45,7 +46,11 @@ class Taken(list):
             yield batch
 
 
-def test_no_more_batches_are_read_ahead_than_there_is_room_for(forked_workers):
+def test_batches_are_read_ahead_by_readers_and_no_more_than_there_is_room_for(forked_workers, monkeypatch):
+    def read_here(benchmark, units, model):
+        raise AssertionError("the reader has not read this batch")
+
+    monkeypatch.setattr(engines, "iterate_batch", read_here)
     job = Job("closed-miou", "planted-segmenter")
     worker = build_worker(job)
     batches = Taken((unit,) for unit in worker.benchmark.list_units(worker.benchmark.options(scenes=12)))

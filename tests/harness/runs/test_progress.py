@@ -1,4 +1,5 @@
 import io
+import sys
 
 import pytest
 
@@ -53,3 +54,48 @@ def test_the_bar_counts_units_and_failures():
         task = bar.bar.tasks[0]
         assert (task.completed, task.total) == (7, 10)
         assert "1 failed" in task.fields["rate"]
+
+
+def test_a_notebook_gets_one_output_that_is_updated(monkeypatch):
+    import types
+
+    from hardlook.harness.runs import progress
+
+    shown = []
+
+    class Handle:
+        def update(self, html):
+            shown.append(html)
+
+    def display(html, display_id):
+        shown.append(html)
+        return Handle()
+
+    fake = types.ModuleType("IPython.display")
+    fake.HTML, fake.display = str, display
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", fake)
+    monkeypatch.setattr(progress, "DRAW_SECONDS", 1000.0)
+    with progress.make_progress(10, 2) as bar:
+        for _ in range(7):
+            bar.advance(1, 0)
+        bar.advance(1, 1)
+    assert isinstance(bar, progress.NotebookProgress)
+    assert 'value="2" max="10"' in shown[0]
+    assert 'value="10" max="10"' in shown[-1] and "10 of 10 units, 1 failed" in shown[-1]
+    assert len(shown) == 3  # the start, the first step, the end: not each step
+
+
+def test_a_terminal_of_ipython_is_no_notebook(monkeypatch):
+    import types
+
+    from hardlook.harness.runs.progress import is_notebook
+
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: types.SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    assert not is_notebook()
+    ipython.get_ipython = lambda: None
+    assert not is_notebook()

@@ -235,3 +235,15 @@ def test_a_score_without_spread_and_one_of_a_percentile_interval_are_not_called_
         for method in ("jackknife", "percentile")
     }
     assert found == {"jackknife": True, "percentile": False}
+
+
+@pytest.mark.parametrize(("freedom", "tails", "t"), [(29, 1.0, 2.0), (29, 0.4, -2.0), (9, 0.5, 0.5), (3, 0.1, 4.0)])
+def test_p_values_are_students_with_the_degrees_of_freedom_that_tails_leave(freedom, tails, t):
+    (p,) = spread(0.1, freedom, tails).p_values([0.1 * t])
+    assert p == pytest.approx(2 * stats.t.sf(abs(t), max(freedom * tails, 1)))
+    (quantile,) = spread(0.1, freedom, tails).quantile(0.95, 0.5)
+    assert quantile == pytest.approx(stats.t.ppf(0.975, max(freedom * tails**0.5, 1)))
+
+
+def test_without_spread_there_is_no_p_value():
+    assert np.isnan(spread(0.0, 9).p_values([0.5])).all()

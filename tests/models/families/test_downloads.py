@@ -1,4 +1,4 @@
-"""Weights on this machine come first; what must be fetched is announced, offline it is an error that says where it goes."""
+"""Weights on this machine come first; a download is announced; offline an error says where the file goes."""
 
 import hashlib
 import http.server
@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,7 @@ from hardlook.models.families.downloads import (
     is_offline,
 )
 
-hub = pytest.importorskip("huggingface_hub")
+constants = pytest.importorskip("huggingface_hub.constants")
 torch = pytest.importorskip("torch")
 
 CONTENT = b"weights" * 1000
@@ -30,7 +31,7 @@ CONTENT = b"weights" * 1000
 class _Hub(http.server.BaseHTTPRequestHandler):
     """A hub of one repository with one file, as huggingface.co answers, and a plain file beside it."""
 
-    def do_HEAD(self):  # noqa: N802
+    def do_HEAD(self):
         known = self.path in ("/owner/net/resolve/main/pytorch_model.bin", f"/files/{self.server.file_name}")
         self.server.asked.append(self.path)
         self.send_response(200 if known else 404)
@@ -44,7 +45,7 @@ class _Hub(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         return known
 
-    def do_GET(self):  # noqa: N802
+    def do_GET(self):
         if self.do_HEAD():
             self.wfile.write(CONTENT)
 
@@ -57,17 +58,15 @@ def server(monkeypatch, tmp_path):
     """A hub on this machine, and empty caches."""
     served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Hub)
     served.asked, served.file_name = [], f"net-{hashlib.sha256(CONTENT).hexdigest()[:8]}.pth"
-    thread = threading.Thread(target=served.serve_forever)
+    thread = threading.Thread(target=served.serve_forever, daemon=True)
     thread.start()
     address = f"http://127.0.0.1:{served.server_address[1]}"
     served.address = address
     monkeypatch.delenv(OFFLINE, raising=False)
-    monkeypatch.setattr(hub.constants, "ENDPOINT", address)
-    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(
-        hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}"
-    )
-    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     before = torch.hub.get_dir()
     torch.hub.set_dir(str(tmp_path / "torch"))
     yield served
@@ -102,9 +101,8 @@ def test_offline_nothing_is_asked_and_the_file_can_be_put_where_the_error_says(s
     assert not server.asked
     named = re.search(r"put it at (\S+);", caught.value.remedy)[1]
     assert named.startswith(str(tmp_path)) and f"{server.address}/owner/net" in caught.value.remedy
-    os.makedirs(os.path.dirname(named))
-    with open(named, "wb") as stream:
-        stream.write(CONTENT)
+    Path(named).parent.mkdir(parents=True)
+    Path(named).write_bytes(CONTENT)
     with forbid_downloads():
         assert fetch_from_hub("owner/net", FILES, extra="timm").read_bytes() == CONTENT
 

@@ -19,6 +19,12 @@ transformers = pytest.importorskip("transformers")
 
 SEMANTIC = ("segformer", "upernet", "dpt")
 UNIVERSAL = ("maskformer", "mask2former", "oneformer")
+# The three read their answers by the same code; one role each takes a third of the time.
+CHECKED = {
+    "maskformer": ("semantic-segmenter",),
+    "mask2former": ("panoptic-segmenter",),
+    "oneformer": ("instance-segmenter",),
+}
 
 
 def load(folder, architecture):
@@ -62,7 +68,7 @@ def test_models_keep_the_contract_of_their_roles(family, hub_folder):
     roles = find(name).card.roles
     model = build(name, roles[0], {} if family in (*SEMANTIC, "deformable_detr") else {"things": "cat,dog"})
     assert tuple(model.labels) == tuple(CLASSES.values())
-    for role in roles:
+    for role in CHECKED.get(family, roles):
         assert [finding.line() for finding in check_model(model, role) if not finding.passed] == []
 
 

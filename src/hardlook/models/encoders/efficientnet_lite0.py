@@ -73,7 +73,7 @@ class EfficientNetLite0:
         maps: list[NDArray[np.float32]] = []
         vectors = [np.empty((0, DIMENSION), np.float32)]
         for start in range(0, len(images), self._batch):
-            inputs = self.prepare_inputs(images[start : start + self._batch])
+            inputs = self._prepare(images[start : start + self._batch])
             with exact_inference():
                 head, chosen = self._infer(inputs, self._depths)
                 vectors.append(head.mean((2, 3)).cpu().numpy())
@@ -84,7 +84,7 @@ class EfficientNetLite0:
         """Vectors (N, 1280) alone: maps stay on the GPU."""
         vectors = [np.empty((0, DIMENSION), np.float32)]
         for start in range(0, len(images), self._batch):
-            inputs = self.prepare_inputs(images[start : start + self._batch])
+            inputs = self._prepare(images[start : start + self._batch])
             with exact_inference():
                 vectors.append(self._infer(inputs, ())[0].mean((2, 3)).cpu().numpy())
         return Features(np.concatenate(vectors))
@@ -95,10 +95,16 @@ class EfficientNetLite0:
 
         if not self.device.startswith("cuda"):
             return torch.from_numpy(np.stack([prepare_image(image, self._size) for image in images])).to(self.device)
-        # Bytes are sent, and the GPU makes floats of them.
+        return self._prepare(images)
+
+    def _prepare(self, images: Sequence[Image]) -> Tensor:
+        """As `prepare_inputs`, with channels last on a processor. A GPU gets bytes and makes floats of them."""
+        import torch
+
         resized = np.stack([self.resize(image) for image in images])
         pixels = torch.from_numpy(resized).to(self.device).permute(0, 3, 1, 2).float()
-        return ((pixels - 127) / 128).contiguous()
+        scaled = pixels.sub_(127).div_(128)
+        return scaled.contiguous() if self.device.startswith("cuda") else scaled
 
     def resize(self, image: Image) -> Image:
         """The image at the network's size; to encode it gives the same features. Threads may call this."""

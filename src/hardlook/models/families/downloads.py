@@ -69,14 +69,14 @@ def fetch_from_hub(repository: str, names: Sequence[str], *, extra: str) -> Path
 
     `repository` may end with @REVISION. `extra` installs the library that needs the file.
     """
-    hub = require("huggingface_hub", extra=extra)
+    hub, constants = require("huggingface_hub", extra=extra), require("huggingface_hub.constants", extra=extra)
     identifier, _, revision = repository.partition("@")
     for name in names:
         cached = hub.try_to_load_from_cache(identifier, name, revision=revision or None)
         if isinstance(cached, str):
             return Path(cached)
-    folder = Path(hub.constants.HF_HUB_CACHE) / f"models--{identifier.replace('/', '--')}" / "snapshots"
-    source = f"{hub.constants.ENDPOINT}/{identifier}"
+    folder = Path(constants.HF_HUB_CACHE) / f"models--{identifier.replace('/', '--')}" / "snapshots"
+    source = f"{constants.ENDPOINT}/{identifier}"
     size = None
     chosen = names[0]
     if not is_offline():
@@ -110,10 +110,11 @@ def fetch_url(url: str, size: int | None = None) -> Path:
 
 def _find_hub_file(hub: Any, identifier: str, names: Sequence[str], revision: str | None) -> tuple[str, int | None]:
     """The first of the names that the repository has, and its size; where it cannot be asked, the first name."""
+    missing = require("huggingface_hub.errors", extra="hf").EntryNotFoundError
     for name in names:
         try:
             known = hub.get_hf_file_metadata(hub.hf_hub_url(identifier, name, revision=revision), timeout=10)
-        except hub.errors.EntryNotFoundError:
+        except missing:
             continue
         except Exception:  # the download itself says what is wrong
             break
@@ -125,5 +126,5 @@ def _download_error(what: str, source: str, path: Path, error: Exception) -> Mod
     reason = shorten((str(error).strip().splitlines() or [type(error).__name__])[0])
     return ModelError(
         f"{what} could not be downloaded from {source}: {reason}",
-        remedy=f"check the connection, or get the file elsewhere and put it at {path};",
+        remedy=f"check the connection, or get the file elsewhere and put it at {path}",
     )

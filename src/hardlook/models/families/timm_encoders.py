@@ -6,6 +6,7 @@ before pooling (the patch tokens of a transformer); images are prepared by the t
 
 from __future__ import annotations
 
+import inspect
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -58,10 +59,12 @@ class TimmFeatures:
             [chosen] = self.network(images)
             return {"last_hidden_state": _channels_first(chosen, self.network, self.network.feature_info.channels()[0])}
         features = self.network.forward_features(images)
-        pooled = self.network.forward_head(features, pre_logits=True)
-        found = {"pooler_output": pooled.mean(dim=(2, 3)) if pooled.ndim == 4 else pooled}
         spatial = self._find_map(features, images)
-        return found if spatial is None else {**found, "last_hidden_state": spatial}
+        found = {} if spatial is None else {"last_hidden_state": spatial}
+        if "pre_logits" in inspect.signature(self.network.forward_head).parameters:
+            pooled = self.network.forward_head(features, pre_logits=True)
+            found["pooler_output"] = pooled.mean(dim=(2, 3)) if pooled.ndim == 4 else pooled
+        return found
 
     def _find_map(self, features: Any, images: Any) -> Any:
         """The features as maps (N, C, h, w); None where they have no grid."""
@@ -71,10 +74,11 @@ class TimmFeatures:
             return _channels_first(features, self.network, self.network.num_features)
         if features.ndim != 3:
             return None
-        tokens = features[:, getattr(self.network, "num_prefix_tokens", 0) :]
         for rows, columns in _list_grids(self.network, images.shape[2:]):
-            if rows * columns == tokens.shape[1]:
-                return tokens.transpose(1, 2).reshape(len(tokens), -1, rows, columns)
+            # Tokens of the class and registers come first; not all networks say how many.
+            before = features.shape[1] - rows * columns
+            if before in (getattr(self.network, "num_prefix_tokens", 0), 0, 1, 2):
+                return features[:, before:].transpose(1, 2).reshape(len(features), -1, rows, columns)
         return None
 
 
@@ -139,7 +143,12 @@ def build_encoder(
 
 def _check_name(timm: Any, name: str) -> None:
     architecture, _, tag = name.partition(".")
-    if not timm.is_model(architecture) or (tag and timm.models.get_pretrained_cfg(name) is None):
+    known = timm.is_model(architecture)
+    try:
+        known = known and not (tag and timm.models.get_pretrained_cfg(name) is None)
+    except RuntimeError:  # a tag that the architecture does not have
+        known = False
+    if not known:
         raise suggest_name("timm", name, [*timm.list_models(), *timm.list_pretrained()])
 
 

@@ -1,0 +1,246 @@
+"""torchvision's networks in their roles, against torchvision's own forward, weights' transforms and categories."""
+
+import json
+
+import numpy as np
+import PIL.Image
+import pytest
+
+import hardlook as hl
+from hardlook.errors import HardlookError, ModelError, OptionError
+from hardlook.models.registry import build
+
+pytestmark = pytest.mark.families
+torchvision = pytest.importorskip(
+    "torchvision", reason="torchvision is not installed here; `make test` runs this file in .venv-families"
+)
+torch = pytest.importorskip("torch")
+
+SEGMENTER, CLASSIFIER = "lraspp_mobilenet_v3_large", "shufflenet_v2_x0_5"
+DETECTOR, MASKS = "ssdlite320_mobilenet_v3_large", "maskrcnn_resnet50_fpn"
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(monkeypatch, tmp_path):
+    """No weights of this machine, and no network."""
+    monkeypatch.setenv("HARDLOOK_OFFLINE", "1")
+    before = torch.hub.get_dir()
+    torch.hub.set_dir(str(tmp_path / "torch"))
+    yield tmp_path / "torch" / "checkpoints"
+    torch.hub.set_dir(before)
+
+
+def make_images():
+    random = np.random.default_rng(0)
+    return [random.integers(0, 256, size, dtype=np.uint8) for size in ((60, 90, 3), (80, 50, 3))]
+
+
+def make_network(name, seed=0, **options):
+    torch.manual_seed(seed)
+    return torchvision.models.get_model(name, weights=None, **options).eval()
+
+
+def prepare(name, image):
+    return torchvision.models.get_model_weights(name).DEFAULT.transforms()(PIL.Image.fromarray(image))
+
+
+def segment(network, name, image):
+    """Labels at the image's size: the bilinear logits' largest."""
+    with torch.inference_mode():
+        logits = network(prepare(name, image)[None])["out"]
+        fitted = torch.nn.functional.interpolate(logits, image.shape[:2], mode="bilinear", align_corners=False)
+    return fitted[0].argmax(0).numpy()
+
+
+def test_a_segmenter_answers_as_torchvision_with_the_weights_categories():
+    model = build(f"torchvision:{SEGMENTER}", "semantic-segmenter", {"random": "0"})
+    categories = torchvision.models.get_model_weights(SEGMENTER).DEFAULT.meta["categories"]
+    assert model.labels == ("background", *categories[1:])
+    network = make_network(SEGMENTER, num_classes=21, weights_backbone=None)
+    images = make_images()
+    for image, answer in zip(images, model.segment(images), strict=True):
+        assert np.array_equal(answer, segment(network, SEGMENTER, image))
+    assert {"torch", "torchvision"} <= set(model.libraries)
+
+
+def test_a_segmenter_with_weights_and_classes_of_ones_own(tmp_path, hardlook):
+    network = make_network(SEGMENTER, seed=2, num_classes=3, weights_backbone=None)
+    path, names = tmp_path / "mine.pth", tmp_path / "names.txt"
+    torch.save(network.state_dict(), path)
+    names.write_text("sky\nroad\ncar\n")
+    model = build(f"torchvision:{SEGMENTER}", "semantic-segmenter", {"weights": str(path), "classes": str(names)})
+    [image, _] = make_images()
+    assert model.labels == ("sky", "road", "car") and model.weights_files == (path,)
+    assert np.array_equal(model.segment([image])[0], segment(network, SEGMENTER, image))
+    with pytest.raises(HardlookError, match="do not fit") as caught:
+        build(f"torchvision:{SEGMENTER}", "semantic-segmenter", {"weights": str(path), "classes": "sky,road"})
+    assert caught.value.file == str(path)
+    answer = hardlook(
+        "check", "semantic-segmenter", f"torchvision:{SEGMENTER}", "--model-arg", f"weights={path}",
+        "--model-arg", "classes=sky,road,car",
+    )  # fmt: skip
+    assert answer.code == 0, answer.out
+
+
+def test_detections_are_torchvisions(one_thread):
+    model = build(f"torchvision:{DETECTOR}", "instance-segmenter", {"random": "1"})
+    categories = torchvision.models.get_model_weights(DETECTOR).DEFAULT.meta["categories"]
+    assert list(model.labels) == [name for name in categories if name not in ("__background__", "N/A")]
+    network = make_network(DETECTOR, seed=1, num_classes=91, weights_backbone=None)
+    _answer_alike(model, network, categories, masks=False)
+
+
+def test_masks_are_torchvisions(one_thread):
+    model = build(f"torchvision:{MASKS}", "instance-segmenter", {"random": "1"})
+    categories = torchvision.models.get_model_weights(MASKS).DEFAULT.meta["categories"]
+    network = make_network(MASKS, seed=1, num_classes=91, weights_backbone=None)
+    for one in (model.network, network):  # few and small, so that Python's operators are quick enough
+        one.transform.min_size, one.transform.max_size = (64,), 96
+        one.rpn._pre_nms_top_n = one.rpn._post_nms_top_n = {"training": 8, "testing": 8}
+        one.roi_heads.detections_per_img, one.roi_heads.score_thresh = 4, 0.0
+    assert _answer_alike(model, network, categories, masks=True)
+    result = hl.check(model, "instance-segmenter")
+    assert result.passed, result
+
+
+def _answer_alike(model, network, categories, *, masks):
+    [image, _] = make_images()
+    [answer] = model.detect([image])
+    with torch.inference_mode():
+        [expected] = network([prepare(DETECTOR, image)])
+    known = [number for number, name in enumerate(categories) if name not in ("__background__", "N/A")]
+    kept = np.array([int(label) in known for label in expected["labels"]], bool)
+    if masks:
+        hard = expected["masks"][:, 0].numpy() > 0.5
+    else:
+        grid_y, grid_x = np.mgrid[:60, :90] + 0.5
+        hard = np.stack([
+            (grid_x > x0) & (grid_x < x1) & (grid_y > y0) & (grid_y < y1)
+            for x0, y0, x1, y1 in expected["boxes"].numpy()
+        ])  # fmt: skip
+    shown = {(model.labels[label], round(float(score), 5)) for label, score in zip(answer.labels, answer.scores, strict=False)}
+    wanted = {
+        (categories[label], round(float(score), 5))
+        for label, score, keep in zip(expected["labels"].tolist(), expected["scores"], kept, strict=False)
+        if keep
+    }
+    assert shown <= wanted and len(shown) > 0
+    for place in range(len(answer.scores)):
+        same = np.isclose(expected["scores"].numpy(), answer.scores[place], atol=1e-6) & kept
+        assert any(np.array_equal(answer.masks[place], hard[other]) for other in np.flatnonzero(same))
+    return len(shown)
+
+
+@pytest.mark.parametrize("name", [
+    CLASSIFIER, "resnet18", "mobilenet_v3_small", "squeezenet1_1", "regnet_y_400mf", "mnasnet0_5", "googlenet",
+])  # fmt: skip
+def test_an_encoders_vector_is_what_the_classifier_is_given(name, one_thread):
+    model = build(f"torchvision:{name}", "encoder", {"random": "0"})
+    more = {"init_weights": True, "transform_input": True, "aux_logits": False} if name == "googlenet" else {}
+    network = make_network(name, num_classes=1000, **more)
+    [image, _] = make_images()
+    features = model.encode([image])
+    with torch.inference_mode():
+        logits = network(prepare(name, image)[None])[0]
+    if name == "squeezenet1_1":
+        assert np.allclose(features.vectors[0], features.maps[0].mean(axis=(1, 2)), atol=1e-5)
+        with torch.inference_mode():
+            assert np.array_equal(features.maps[0], network.features(prepare(name, image)[None])[0].numpy())
+        return
+    head = [part for part in network.modules() if isinstance(part, torch.nn.Linear)][-1]
+    with torch.inference_mode():
+        assert torch.allclose(head(torch.from_numpy(features.vectors))[0], logits, atol=1e-5)
+    assert features.maps[0].ndim == 3 and min(features.maps[0].shape[1:]) > 1
+
+
+@pytest.mark.parametrize("name", ["swin_t", "vit_b_32"])
+def test_maps_of_transformers_have_channels_first(name, one_thread):
+    model = build(f"torchvision:{name}", "encoder", {"random": "0"})
+    features = model.encode(make_images()[:1])
+    assert features.maps[0].shape == (768, 7, 7) and features.vectors.shape == (1, 768)
+    if name == "swin_t":  # it averages its map
+        assert np.allclose(features.vectors[0], features.maps[0].mean(axis=(1, 2)), atol=1e-5)
+
+
+def test_a_part_of_an_encoder_is_chosen_by_its_name():
+    model = build("torchvision:resnet18", "encoder", {"random": "0", "layer": "layer2"})
+    network, [image, _] = make_network("resnet18"), make_images()
+    with torch.inference_mode():
+        seen = prepare("resnet18", image)[None]
+        for part in ("conv1", "bn1", "relu", "maxpool", "layer1", "layer2"):
+            seen = getattr(network, part)(seen)
+    assert np.array_equal(model.encode([image]).maps[0], seen[0].numpy())
+    with pytest.raises(OptionError, match="has no part 'layer9'") as caught:
+        build("torchvision:resnet18", "encoder", {"random": "0", "layer": "layer9"})
+    assert "layer4" in caught.value.remedy
+
+
+def test_an_encoder_with_weights_of_ones_own_may_have_any_classes(tmp_path):
+    network = make_network(CLASSIFIER, seed=5, num_classes=4)
+    path = tmp_path / "mine.pth"
+    torch.save(network.state_dict(), path)
+    model = build(f"torchvision:{CLASSIFIER}", "encoder", {"weights": str(path)})
+    [image, _] = make_images()
+    with torch.inference_mode():
+        logits = network(prepare(CLASSIFIER, image)[None])[0]
+        assert torch.allclose(network.fc(torch.from_numpy(model.encode([image]).vectors))[0], logits, atol=1e-5)
+
+
+def test_pretrained_weights_are_read_where_the_error_says_they_go(empty_cache):
+    weights = torchvision.models.get_model_weights(CLASSIFIER).DEFAULT
+    with pytest.raises(ModelError, match="downloads are forbidden") as caught:
+        build(f"torchvision:{CLASSIFIER}", "encoder")
+    path = empty_cache / weights.url.rpartition("/")[2]
+    assert f"put it at {path}" in caught.value.remedy and weights.url in caught.value.remedy
+    path.parent.mkdir(parents=True)
+    network = make_network(CLASSIFIER, seed=6)
+    torch.save(network.state_dict(), path)
+    for name in (CLASSIFIER, f"{CLASSIFIER}.{weights.name}"):
+        model = build(f"torchvision:{name}", "encoder")
+        [image, _] = make_images()
+        with torch.inference_mode():
+            logits = network(prepare(CLASSIFIER, image)[None])[0]
+            assert torch.allclose(network.fc(torch.from_numpy(model.encode([image]).vectors))[0], logits, atol=1e-5)
+        assert model.weights_files == (path,)
+
+
+def test_every_name_has_the_role_of_its_kind():
+    listed = {card.name: card.roles for card in hl.models(family="torchvision")}
+    assert listed["torchvision:deeplabv3_resnet50"] == ("semantic-segmenter",)
+    assert listed["torchvision:maskrcnn_resnet50_fpn.COCO_V1"] == ("instance-segmenter",)
+    assert listed["torchvision:resnet50.IMAGENET1K_V2"] == ("encoder",)
+    kinds = {name: torchvision.models.get_model_builder(name).__module__ for name in torchvision.models.list_models()}
+    without = ("quantization", "video", "optical_flow")
+    fit = {f"torchvision:{name}" for name, kind in kinds.items() if not any(one in kind for one in without)}
+    assert {name for name in listed if "." not in name} == fit and len(fit) > 90
+    segmenters = hl.models(family="torchvision", role="semantic-segmenter")
+    assert {card.name.partition(".")[0] for card in segmenters} == {
+        f"torchvision:{name}" for name, kind in kinds.items() if ".segmentation." in kind
+    }
+
+
+@pytest.mark.parametrize(("name", "given", "message"), [
+    ("resnet5", {}, "has no model"),
+    ("resnet50.IMAGENET1K_V7", {}, "has no model"),
+    ("r3d_18", {"random": "0"}, "there is no role"),
+    ("resnet18", {"pretrained": "false"}, "would answer at random"),
+    ("resnet18", {"random": "0", "classes": "a,b"}, "is an encoder"),
+    (SEGMENTER, {"classes": "a,b"}, "has the classes of"),
+    (SEGMENTER, {"random": "0", "layer": "x"}, "is a semantic-segmenter"),
+])  # fmt: skip
+def test_what_does_not_go_together_is_an_error(name, given, message):
+    with pytest.raises(HardlookError, match=message):
+        build(f"torchvision:{name}", "semantic-segmenter" if name == SEGMENTER else "encoder", given)
+
+
+def test_a_run_knows_its_libraries_and_says_that_weights_are_random(tmp_path):
+    run = hl.run(
+        "open-miou", model=f"torchvision:{SEGMENTER}", model_args={"random": 3}, scenes=2, resamples=100,
+        out=tmp_path / "run", progress=False, offline=True,
+    )  # fmt: skip
+    manifest = json.loads((tmp_path / "run" / "run.json").read_text())
+    parts = manifest["answers"]["parts"]
+    assert parts["library torchvision"] == torchvision.__version__.partition("+")[0]
+    assert parts["model args"]["random"] == 3 and manifest["model"]["args"]["random"] == 3
+    assert "random=3" in (tmp_path / "run" / "report.html").read_text()
+    assert run.scores
