@@ -146,7 +146,7 @@ def test_lvis_beside_coco_s_images(tmp_path, annotations, images):
 def test_lvis_without_images_is_enough_for_stored_detections(tmp_path):
     folders.make_lvis(tmp_path, images="elsewhere")
     assert presets.open_instance_preset("lvis", tmp_path, "val", needs_images=False).images is None
-    with pytest.raises(DataError, match="found elsewhere/, lvis_v1_val.json") as caught:
+    with pytest.raises(DataError, match=r"found elsewhere/, lvis_v1_val\.json") as caught:
         presets.open_instance_preset("lvis", tmp_path, "val", needs_images=True)
     assert "train2017 or val2017" in caught.value.remedy
 

@@ -1,9 +1,10 @@
 """Every reader on damaged files: a result, or one error that names the file; `HARDLOOK_FUZZ` inputs, 20,000 by default.
 
-    HARDLOOK_FUZZ=1000000 HARDLOOK_FUZZ_JOBS=2 python -m pytest tests/fuzz/test_readers.py
+    HARDLOOK_FUZZ=1000000 HARDLOOK_FUZZ_JOBS=2 HARDLOOK_FUZZ_KEEP=kept python -m pytest tests/fuzz/test_readers.py
 
 runs the million on two cores; `HARDLOOK_FUZZ_SEED` gives other inputs. Inputs that fail are kept in the folder that
-the message names.
+the message names. With HARDLOOK_FUZZ_KEEP that folder also has a journal, and the same command goes on where an earlier
+one was interrupted; what failed is read again.
 """
 
 import json
@@ -37,12 +38,25 @@ def keep(tmp_path):
 def test_damaged_files_give_a_result_or_one_error(keep):
     inputs, jobs = int(os.environ.get("HARDLOOK_FUZZ", "20000")), int(os.environ.get("HARDLOOK_FUZZ_JOBS", "1"))
     seed = os.environ.get("HARDLOOK_FUZZ_SEED", "0")
-    found = run_engine("--inputs", str(inputs), "--seed", seed, keep=keep, jobs=jobs)
+    journal = ("--journal", str(keep / "journal.jsonl")) if "HARDLOOK_FUZZ_KEEP" in os.environ else ()
+    found = run_engine("--inputs", str(inputs), "--seed", seed, *journal, keep=keep, jobs=jobs)
     shown = {name: value for name, value in found.items() if name != "failures"}
     print(json.dumps(shown))
     kinds = [f"{one['kind']} in {one['kept']}\n{one['text'][-600:]}" for one in found["failures"]]
     assert found["inputs"] >= inputs * 0.99 and found["readers"] >= 40
     assert not kinds, f"{len(kinds)} of {found['inputs']} inputs failed:\n" + "\n".join(kinds[:20])
+
+
+def test_an_interrupted_call_goes_on_and_reads_again_what_failed(keep, tmp_path):
+    journal = ("--journal", str(tmp_path / "journal.jsonl"), "--inputs", "124", "--readers", "fuzz_planted:READERS")
+    first = run_engine(*journal, keep=keep)
+    again = run_engine(*journal, keep=keep)
+    assert first["read before"] == 0 < again["read before"] < again["inputs"] == first["inputs"]
+    failed = [{(one["reader"], one["kind"]) for one in found["failures"]} for found in (first, again)]
+    assert failed[0] == failed[1]
+    with (tmp_path / "journal.jsonl").open("a") as stream:
+        stream.write('["0", "cut o')
+    assert run_engine(*journal, keep=keep)["read before"] == again["read before"]
 
 
 def test_the_engine_notices_everything_that_may_not_happen(keep):

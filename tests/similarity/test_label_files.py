@@ -140,3 +140,14 @@ def test_lvis_files_have_synsets(write_file):
 def test_lvis_errors(content, what, write_file):
     with pytest.raises(DataError, match=what):
         read_lvis_labels(write_file("lvis.json", content))
+
+
+def test_labels_that_begin_with_the_same_word_keep_their_whole_text(tmp_path):
+    # Three of ADE20K's 847 classes, as MaskFormer and CAT-Seg list them.
+    rows = ["bag", "bag, handbag, pocketbook, purse", "pot, flowerpot"]
+    for name, content in (("a.json", json.dumps(rows)), ("a.txt", "\n".join(rows))):
+        (tmp_path / name).write_text(content)
+        labels = load_label_set(tmp_path / name)
+        assert labels.names == ("bag", "bag, handbag, pocketbook, purse", "pot")
+        assert labels.labels[1].aliases == ("handbag", "pocketbook", "purse")
+        assert labels.find("purse").id == 1 and labels.find("bag").id == 0

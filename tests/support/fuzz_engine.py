@@ -4,10 +4,11 @@ A server process imports the readers once and forks a child for each chunk of in
 much memory costs one child, is counted with its input, and the next child goes on behind it. Inputs depend on seed,
 reader and number alone. Started as a program it reads its share of the inputs and prints what it found as JSON:
 
-    python tests/support/fuzz_engine.py --inputs 1000000 --jobs 2 --keep FOLDER
+    python tests/support/fuzz_engine.py --inputs 1000000 --jobs 2 --keep FOLDER --journal FOLDER/journal.jsonl
     python tests/support/fuzz_engine.py --replay FOLDER/READER-NUMBER
 
-The latter reads one stored input in this process, with its traceback.
+The latter reads one stored input in this process, with its traceback. With a journal, an interrupted call goes on where
+it was: chunks that were read without a failure are not read again.
 """
 
 import argparse
@@ -73,6 +74,19 @@ def plan_chunks(readers, inputs):
     return chunks
 
 
+def read_journal(journal, seed):
+    """The chunks of this seed that were read without a failure; a last line that was cut off does not count."""
+    chunks = set()
+    for line in journal.read_text().splitlines() if journal and journal.exists() else []:
+        try:
+            known, *chunk = json.loads(line)
+        except ValueError:
+            continue
+        if known == seed:
+            chunks.add(Chunk(*chunk))
+    return chunks
+
+
 def make_input(reader, originals, seed, number):
     """The name of the damaged file and its content."""
     rng = make_generator(seed, reader.name, number)
@@ -110,11 +124,11 @@ def _format(error):
 class Server:
     """Forks a child for each chunk, and one more behind each input that ended or outlived its child."""
 
-    def __init__(self, readers, seed, work, keep, seconds=SECONDS):
+    def __init__(self, readers, seed, work, keep, seconds=SECONDS, journal=None):
         self.readers = {reader.name: reader for reader in readers}
         self.seed, self.work, self.keep, self.seconds = seed, work, keep, seconds
         self.state = mmap.mmap(-1, _STATE.size)
-        self.failures = []
+        self.failures, self.journal = [], journal
         self.slowest, self.largest = (0.0, ""), (0, "")
         self.done = 0
         self.cpu_seconds = {}
@@ -122,11 +136,14 @@ class Server:
 
     def run(self, chunks):
         for chunk in chunks:
-            start, before = chunk.start, _children_seconds()
+            start, before, failed = chunk.start, _children_seconds(), len(self.failures)
             while start < chunk.stop:
                 start = self._run_child(chunk.reader, start, chunk.stop)
             self.done += chunk.stop - chunk.start
             self.cpu_seconds[chunk.reader] = self.cpu_seconds.get(chunk.reader, 0.0) + _children_seconds() - before
+            if self.journal and len(self.failures) == failed:
+                with self.journal.open("a") as stream:
+                    stream.write(f"{json.dumps([self.seed, chunk.reader, chunk.start, chunk.stop])}\n")
 
     def _run_child(self, name, start, stop):
         """Read inputs in a child; the number to go on with."""
@@ -298,6 +315,7 @@ def main():
     parser.add_argument("--readers", default="fuzz_readers:READERS", help="module:attribute")
     parser.add_argument("--only", default="", help="readers whose name contains this")
     parser.add_argument("--keep", type=Path, default=None, help="folder for inputs that failed")
+    parser.add_argument("--journal", type=Path, default=None, help="file of what has been read without a failure")
     parser.add_argument("--replay", type=Path, default=None)
     given = parser.parse_args()
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_NUM", "POLARS_MAX_THREADS"):
@@ -316,7 +334,9 @@ def main():
     os.environ["HARDLOOK_CACHE"] = str(work / "cache")
     try:
         run_in_child(lambda: _make_originals(readers, work))
-        chunks = plan_chunks(readers, given.inputs)
+        planned, read = plan_chunks(readers, given.inputs), read_journal(given.journal, given.seed)
+        chunks = [chunk for chunk in planned if chunk not in read]
+        before = sum(chunk.stop - chunk.start for chunk in planned if chunk in read)
         children = []
         for job in range(given.jobs):
             place = work / f"job-{job}.json"
@@ -324,7 +344,7 @@ def main():
             if child == 0:
                 code = 0
                 try:
-                    server = Server(readers, given.seed, work, keep, given.seconds)
+                    server = Server(readers, given.seed, work, keep, given.seconds, given.journal)
                     server.run(chunks[job :: given.jobs])
                     found = {"inputs": server.done, "failures": server.failures, "cpu": server.cpu_seconds}
                     place.write_text(json.dumps({**found, "slowest": server.slowest, "largest": server.largest}))
@@ -341,7 +361,8 @@ def main():
     finally:
         shutil.rmtree(work, ignore_errors=True)
     report = {
-        "inputs": sum(part["inputs"] for part in parts),
+        "inputs": before + sum(part["inputs"] for part in parts),
+        "read before": before,
         "readers": len(readers),
         "seconds": round(time.monotonic() - began, 1),
         "cpu_seconds": round(_children_seconds() + time.process_time(), 1),

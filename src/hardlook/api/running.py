@@ -216,5 +216,5 @@ def build_settings(
     if on_error not in ("record", "stop"):
         raise OptionError(f"--on-error {on_error}: expected record or stop")
     ahead = prefetch if prefetch is not None else (2 if on_gpu else 0)
-    where = EngineOptions(engine, workers, ahead, address, gpus, unit_timeout or 0.0)  # type: ignore[arg-type]
-    return RunSettings(where, on_error, max_failures, shard, new)
+    where = EngineOptions(engine, workers, ahead, address, gpus, unit_timeout or 0.0)
+    return RunSettings(where, on_error, max_failures, shard, new)  # type: ignore[arg-type]

@@ -311,7 +311,8 @@ def _make_resampling(edges: Edges, cells: int) -> _Floats:
 def _make_transform(edges: Edges) -> _Floats:
     """(8, 32): the lowest frequencies of the cosine transform (type II) of what `edges` leave of a side."""
     angles = np.pi / SIDE * np.arange(_FREQUENCIES)[:, None] * (np.arange(SIDE) + 0.5)
-    scale = np.where(np.arange(_FREQUENCIES) == 0, np.sqrt(1 / SIDE), np.sqrt(2 / SIDE))[:, None]
+    scale = np.full((_FREQUENCIES, 1), np.sqrt(2 / SIDE))
+    scale[0] = np.sqrt(1 / SIDE)
     return np.asarray(scale * np.cos(angles) @ _make_resampling(edges, SIDE), np.float32)
 
 

@@ -136,7 +136,7 @@ def _imports(module: str, path: Path | None) -> list[str]:
     if path is None:
         return []
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    names = []
+    names: list[str] = []
     for level, origin_name, imported in _parse_imports(path.read_bytes()):
         if level is None:
             names += imported

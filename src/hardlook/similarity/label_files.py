@@ -21,7 +21,8 @@ from __future__ import annotations
 import csv
 import json
 import re
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -171,8 +172,8 @@ def _read_json(content: Any, path: Path) -> list[_Row]:
         if "trainId" in item:  # ADE20K's full list numbers classes by trainId, and its masks hold id
             item = {**item, "id": item["trainId"], "category_id": item.get("id")}
         cells = {str(key): _to_text(value) for key, value in item.items() if key in _COLUMNS}
-        rows.append(_Row(path, f"item {number}", _split_aliases(cells)))
-    return rows
+        rows.append(_Row(path, f"item {number}", cells))
+    return _split_aliases(rows)
 
 
 def _read_text(text: str, path: Path) -> list[_Row]:
@@ -182,15 +183,25 @@ def _read_text(text: str, path: Path) -> list[_Row]:
             continue
         numbered = re.fullmatch(r"\s*(\d+)\s*[:\t,]\s*(.+)", line)
         cells = {"id": numbered[1], "name": numbered[2].strip()} if numbered else {"name": line.strip()}
-        rows.append(_Row(path, f"line {number}", _split_aliases(cells)))
-    return rows
+        rows.append(_Row(path, f"line {number}", cells))
+    return _split_aliases(rows)
 
 
-def _split_aliases(cells: dict[str, str]) -> dict[str, str]:
-    words = [word.strip() for word in re.split(r"[,;]", cells.get("name", "")) if word.strip()]
-    if len(words) > 1 and not cells.get("aliases"):
-        return {**cells, "name": words[0], "aliases": "|".join(words[1:])}
-    return cells
+def _split_aliases(rows: list[_Row]) -> list[_Row]:
+    """The rows with the first word of a name as the name and the others as aliases.
+
+    Where several rows begin with the same word, as "bag" and "bag, handbag" of ADE20K's 847 classes do, the whole text
+    is the name.
+    """
+    words = [[word.strip() for word in re.split(r"[,;]", row.cells.get("name", "")) if word.strip()] for row in rows]
+    firsts = Counter(normalise_name(parts[0]) for parts in words if parts)
+    split = []
+    for row, parts in zip(rows, words, strict=True):
+        if len(parts) > 1 and not row.cells.get("aliases"):
+            name = parts[0] if firsts[normalise_name(parts[0])] == 1 else ", ".join(parts)
+            row = replace(row, cells={**row.cells, "name": name, "aliases": "|".join(parts[1:])})
+        split.append(row)
+    return split
 
 
 def _to_text(value: object) -> str:

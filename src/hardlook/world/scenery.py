@@ -66,8 +66,7 @@ def _fill_rows(canvas: Canvas, top: int, bottom: int, colours: tuple[Colour, Col
         steps = np.linspace(0, 1, bottom - top)[:, None]
         column = np.full((bottom - top, 1, 4), 255 if name == "sky" else 0, np.uint8)
         column[:, 0, :3] = np.rint(np.asarray(colours[0]) * (1 - steps) + np.asarray(colours[1]) * steps)
-        # Four bytes of a pixel as one number: a tenth of the time.
-        canvas.paint.view(np.uint32)[top:bottom] = column.view(np.uint32)
+        canvas.paint[top:bottom] = cv2.repeat(column, 1, canvas.layers.shape[1])
 
 
 def _paint_hills(canvas: Canvas, scene: Scene, rise: float) -> None:
@@ -155,11 +154,9 @@ def apply_light(
 ) -> NDArray[np.uint8]:
     """The image (H, W, 3) under the context's light; `glow` (H, W) 0-255 is the light that each pixel emits."""
     light = np.asarray(CONTEXT_COLOURS[context].light, np.float32)
-    factors = (1 - light) * (glow[..., None].astype(np.float32) / 255)
-    factors += light
-    lit = np.multiply(image, factors * shade[..., None])
-    np.minimum(lit, 255, out=lit)
-    return np.rint(lit, out=lit).astype(np.uint8)
+    own = glow[..., None].astype(np.float32) / 255
+    lit = image * ((light + (1 - light) * own) * shade[..., None])
+    return np.rint(np.minimum(lit, 255)).astype(np.uint8)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import json
 
 import cv2
 import numpy as np
+import published_folders as folders
 import pytest
 
 from hardlook.errors import DataError, OptionError
@@ -142,3 +143,36 @@ def test_detectron2s_folder_is_read_as_its_results_file(tmp_path):
     (folder / "coco_instances_results.json").unlink()
     with pytest.raises(DataError, match="is pickled, which can run code, and is not read"):
         list_units(options)
+
+
+def test_lvis_is_read_from_its_folder(tmp_path):
+    folders.make_lvis(tmp_path)
+    options = OpenApOptions(data={"lvis": tmp_path})
+    assert options.labels == str(tmp_path / "lvis_v1_val.json"), "its categories have the senses"
+    first, second = list_units(options)
+    assert (first.id, second.id) == ("000000000139", "000000000285")
+    assert first.payload.frequencies == {1: "f", 2: "c"}
+    for unit in (first, second):
+        assert read_unit(unit, pixels=True).payload.image.shape[1::-1] == folders.SIZE
+    assert set(list_sources(options)) == {"lvis annotations", "lvis train2017", "lvis val2017"}
+
+
+def test_stored_detections_on_lvis_need_no_images(tmp_path):
+    folders.make_lvis(tmp_path, images="elsewhere")
+    found = [{"image_id": 139, "category_id": 2, "score": 0.9, "bbox": [0, 0, 4, 3]}]
+    (tmp_path / "results.json").write_text(json.dumps(found))
+    given = {"data": {"lvis": tmp_path}, "pred": tmp_path / "results.json", "iou": "bbox", "resamples": 0}
+    done = launch("open-ap", out=tmp_path / "run", given=given)
+    assert done.scored.scorecard.get("ap").value == pytest.approx(1)
+    assert {reading.name: reading.value for reading in done.scored.scorecard.readings}["protocol"] == "lvis"
+    assert set(list_sources(OpenApOptions(**given))) == {"lvis annotations", "pred"}
+
+
+def test_lvis_that_is_not_there_is_said_when_units_are_listed(tmp_path):
+    with pytest.raises(DataError, match="no layout of lvis") as caught:
+        list_units(OpenApOptions(data={"lvis": tmp_path}))
+    assert "lvis_v1_val.json" in caught.value.remedy
+    with pytest.raises(OptionError, match="no split 'test'"):
+        list_units(OpenApOptions(data={"lvis": tmp_path}, split="test"))
+    with pytest.raises(OptionError, match="no reader for this data"):
+        list_units(OpenApOptions(data={"lvis": tmp_path, "images": tmp_path}))

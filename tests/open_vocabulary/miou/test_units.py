@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import published_folders as folders
 import pytest
 
 from hardlook.data import rle
@@ -12,8 +13,8 @@ from hardlook.open_vocabulary.miou.units import list_sources, list_units, prepar
 
 def test_data_without_a_reader_is_refused_with_what_can_be_read(tmp_path):
     with pytest.raises(OptionError, match="no reader for this data") as caught:
-        list_units(SemanticOptions(data={"cityscapes": tmp_path}))
-    assert "--data voc=DIR" in caught.value.remedy
+        list_units(SemanticOptions(data={"camvid": tmp_path}))
+    assert "--data voc=DIR" in caught.value.remedy and "cityscapes" in caught.value.remedy
 
 
 @pytest.mark.parametrize("given", [{"gt": "x"}, {"pred": "x"}])
@@ -208,3 +209,90 @@ def test_a_folder_with_masks_and_maps_is_ambiguous(tmp_path):
     np.save(tmp_path / "inference" / "0.npy", np.zeros((6, 5), int))
     with pytest.raises(DataError, match=r"has sem_seg_predictions\.json and label maps, such as 0\.npy"):
         list_units(SemanticOptions(**given, pred=tmp_path / "inference"))
+
+
+# A published dataset: how it is made, the numbers of some labels and of ignored pixels in its maps, and these labels.
+PUBLISHED = {
+    "ade20k": (folders.make_ade20k, [1, 2, 150, 0], ["wall", "building", "flag", None]),
+    "pascal-context": (folders.make_mmseg_context, [1, 2, 59, 0], ["aeroplane", "bag", "wood", None]),
+    "pascal-context-459": (
+        lambda root, numbers: folders.make_catseg_context(root, numbers, 459),
+        [0, 255, 458, 65535],
+        ["accordion", 255, "wool", None],
+    ),
+    "cityscapes": (folders.make_cityscapes, [7, 33, 24, 0, 9, 29], ["road", "bicycle", "person", None, None, None]),
+    "coco-stuff": (folders.make_coco_stuff, [0, 12, 91, 181, 255], ["person", "stop sign", "banner", "wood", None]),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("kind", [SemanticOptions, OpenMiouOptions])
+def test_published_datasets_know_labels_and_numbers(tmp_path, name, kind):
+    make, numbers, expected = PUBLISHED[name]
+    make(tmp_path, numbers)
+    units = list_units(kind(data={name: tmp_path}))
+    for unit in units:
+        content = prepare_unit(unit).payload
+        assert content.image.shape[:2] == content.truth_map.shape
+        found = content.truth_map.ravel()[: len(numbers)].tolist()
+        labels = [content.labels[index] if index >= 0 else None for index in found]
+        assert labels == [content.labels[one] if isinstance(one, int) else one for one in expected]
+    assert len(units) == (1 if name == "pascal-context" else 2)
+
+
+def test_a_published_dataset_is_known_by_the_folders_of_its_split(tmp_path):
+    folders.make_ade20k(tmp_path, [1])
+    sources = list_sources(SemanticOptions(data={"ade20k": tmp_path}))
+    folder = tmp_path / "images" / "validation"
+    assert sources == {"ade20k images": folder, "ade20k maps": tmp_path / "annotations" / "validation"}
+
+
+def test_stored_predictions_of_a_published_dataset_count_from_zero(tmp_path):
+    folders.make_ade20k(tmp_path / "data", [1, 2, 150, 0])
+    stems = ("ADE_val_00000001", "ADE_val_00000002")
+    for stem in stems:
+        folders.save_map(tmp_path / "pred" / f"{stem}.png", [0, 1, 149, 255])
+    given = {"data": {"ade20k": tmp_path / "data"}, "pred": tmp_path / "pred"}
+    (unit, _) = list_units(SemanticOptions(**given))
+    content = prepare_unit(unit).payload
+    assert content.predicted_map.ravel()[:4].tolist() == content.truth_map.ravel()[:4].tolist() == [0, 1, 149, -1]
+    assert not content.unknown_numbers
+    for stem in stems:
+        folders.save_map(tmp_path / "pred" / f"{stem}.png", [1, 2, 150, 0])
+    (unit, _) = list_units(SemanticOptions(**given, pred_numbering="one-based"))
+    assert prepare_unit(unit).payload.predicted_map.ravel()[:4].tolist() == [0, 1, 149, -1]
+
+
+@pytest.mark.parametrize(
+    "given", [{"numbering": "one-based"}, {"ignore": 0}, {"labels": "coco171"}, {"gt": "x", "pred": "y"}]
+)
+def test_options_that_contradict_a_published_dataset_are_refused(tmp_path, given):
+    folders.make_ade20k(tmp_path, [1])
+    with pytest.raises(OptionError, match="has its own"):
+        list_units(SemanticOptions(data={"ade20k": tmp_path}, **given))
+
+
+def test_ade20k_s_847_classes_take_their_names_from_a_file(tmp_path):
+    folders.make_ade20k_847(tmp_path, [0, 1, 2, 3, 65535])
+    with pytest.raises(OptionError, match="no option names their labels"):
+        list_units(SemanticOptions(data={"ade20k-847": tmp_path}))
+    # As MaskFormer lists them: some differ only in their second word.
+    rows = ["wall", "bag", "bag, handbag, pocketbook, purse", "bag, traveling bag, grip"]
+    content = [{"name": name, "id": 90 + row, "trainId": row} for row, name in enumerate(rows)]
+    (tmp_path / "names.json").write_text(json.dumps(content))
+    (unit, _) = list_units(SemanticOptions(data={"ade20k-847": tmp_path}, labels=str(tmp_path / "names.json")))
+    payload = prepare_unit(unit).payload
+    assert payload.truth_map.ravel()[:5].tolist() == [0, 1, 2, 3, -1]
+    assert payload.labels[:2] == ("wall", "bag") and len(set(payload.labels)) == 4
+
+
+def test_a_run_on_a_published_dataset_end_to_end(tmp_path):
+    folders.make_cityscapes(tmp_path / "data", [7, 8, 11, 0])
+    for name in ("frankfurt_000000_000294", "lindau_000001_000019"):
+        folders.save_map(tmp_path / "pred" / f"{name}.png", [0, 1, 3, 2])
+    given = {"data": {"cityscapes": tmp_path / "data"}, "pred": tmp_path / "pred", "resamples": 0}
+    done = launch("open-miou", out=tmp_path / "run", given=given)
+    # Of road, sidewalk and building the last is called wall: 2 of 4 classes, 2 of 3 pixels.
+    assert done.scored.scorecard.get("miou").value == 0.5
+    assert done.scored.scorecard.get("pixel-accuracy").value == pytest.approx(2 / 3)
+    assert done.scored.scorecard.get("open-miou").value > 0.5

@@ -123,6 +123,7 @@ def build_model(
     weights: Path | None = None,
     classes: tuple[str, ...] | None = None,
     layer: str | None = None,
+    size: int | None = None,
     pretrained: bool = True,
     random: int | None = None,
     threshold: float = 0.5,
@@ -134,7 +135,8 @@ def build_model(
 
     `weights` is a state dict of your own, `classes` the names of its classes (with commas, or a text file with one a
     line) where they are not those of torchvision's weights; `random` is the seed of random weights; `layer` the part of
-    a classifier whose output is the encoder's map, such as `layer3`.
+    a classifier whose output is the encoder's map, such as `layer3`; `size` another length of the shorter side that a
+    segmentation network is given.
     """
     shown = f"torchvision:{name}"
     origin = choose_weights(shown, weights=weights, random=random, pretrained=pretrained)
@@ -146,11 +148,16 @@ def build_model(
         raise OptionError(f"{shown} {why}", remedy="leave classes out; they go with weights=FILE")
     if layer is not None and role != "encoder":
         raise OptionError(f"{shown} is a {role}", remedy="leave layer out; it is for encoders")
+    if size is not None and (role != "semantic-segmenter" or size < 1):
+        raise OptionError(f"{shown}: size={size}", remedy="at least 1, and only for segmentation networks")
     if origin == "pretrained" and known is None:
         raise ModelError(f"torchvision has no weights for {name!r}", remedy="weights=FILE, or random=SEED")
     network, files = _create(name, origin, known, weights, random, names)
+    transform = known.transforms() if known is not None else None
+    if size is not None and transform is not None:
+        transform.resize_size = [size]
     options = WrapOptions(
-        preprocess=known.transforms() if known is not None else None,
+        preprocess=transform,
         device=device,
         precision=precision,
         batch_size=batch_size,

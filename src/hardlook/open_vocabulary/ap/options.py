@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
-from hardlook.errors import OptionError
+from pydantic import model_validator
+
+from hardlook.data.presets import open_instance_preset
+from hardlook.errors import HardlookError, OptionError
 from hardlook.harness.options import option, read_reading
 from hardlook.harness.scorecard import Reading
 from hardlook.open_vocabulary.options import SimilarityOptions, similarity_readings
@@ -25,6 +29,7 @@ PROTOCOL = "protocol"
 class OpenApOptions(SimilarityOptions):
     """Options of `hardlook run open-ap`."""
 
+    split: str = option("val", "Which split of --data lvis=DIR.", changes="units", added=True)
     iou: Literal["segm", "bbox"] = option("segm", "What overlaps: masks (segm) or boxes (bbox).", changes="answers")
     max_detections: int = option(
         100, "Detections of an image that count: of each class for AP, of all for dagger and open.",
@@ -34,6 +39,19 @@ class OpenApOptions(SimilarityOptions):
         300, "Detections of an image that count under LVIS's rules, of all classes.", changes="scores", ge=1, le=10_000
     )
     resamples: int = option(200, "Bootstrap resamples of images behind each interval.", changes="scores", ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_labels_of_published_dataset(cls, given: Any) -> Any:
+        """The options with LVIS's own json, which has the senses, as the labels of `--data lvis=PATH`."""
+        data = given.get("data") if isinstance(given, dict) else None
+        if not isinstance(data, dict) or "lvis" not in data or given.get("labels") is not None:
+            return given
+        try:
+            files = open_instance_preset("lvis", Path(data["lvis"]), given.get("split", "val"), needs_images=False)
+        except (HardlookError, TypeError):  # said when the units are listed
+            return given
+        return {**given, "labels": str(files.annotations)}
 
 
 def unmatched_ids(options: OpenApOptions) -> str:

@@ -1,7 +1,8 @@
 """Units of open AP: images with their objects and, where they are stored, their detections.
 
-Three sources: the planted world (no data given), `--data instances=FILE --data images=DIR` with a model, and stored
-detections by `--gt instances.json --pred results.json`, the latter also as detectron2's output folder.
+Four sources: the planted world (no data given), `--data instances=FILE --data images=DIR` with a model, `--data
+lvis=DIR`, and stored detections by `--gt instances.json --pred results.json`, the latter also as detectron2's output
+folder and beside `--data lvis=DIR`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from hardlook.data.coco_detection import (
 )
 from hardlook.data.detectron2 import INSTANCES, find_output
 from hardlook.data.images import find_image, read_image
+from hardlook.data.presets import InstanceFiles, open_instance_preset
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.models.roles import Image
@@ -39,7 +41,8 @@ CATEGORIES = {label.code: label.name for label in sorted(CONCEPTS, key=lambda la
 _MAX_OBJECTS = 1000  # so that annotation ids of different scenes differ
 _MAX_LISTED = 12
 _REMEDY = (
-    "give --gt instances.json --pred results.json, or --data instances=FILE --data images=DIR with --model, or no data"
+    "give --gt instances.json --pred results.json, or --data instances=FILE --data images=DIR with --model, or "
+    "--data lvis=DIR with --model or --pred, or no data"
 )
 
 
@@ -67,30 +70,48 @@ class InstanceImage:
 def list_sources(options: OpenApOptions) -> Mapping[str, Path | str]:
     """What the units come from, by name."""
     sources = list_given_sources(options, pred_labels=options.pred_labels)
+    if files := _open_lvis(options):
+        sources.pop("lvis")
+        # Detections that are stored do not depend on the images.
+        used = files.sources if options.pred is None else {"lvis annotations": files.annotations}
+        sources.update(used)
     return {**sources, "pred": find_output(options.pred, *INSTANCES)} if options.pred else sources
 
 
 def list_units(options: OpenApOptions) -> Sequence[Unit]:
     """One unit per image; ids are file stems (image ids where stems repeat), or `scene-0007` for the planted world."""
+    if files := _open_lvis(options):
+        return _list_dataset(options, files.annotations, files.images)
     if options.gt or options.pred:
         if not (options.gt and options.pred) or set(options.data) - {"images"}:
             raise OptionError("--gt and --pred go together, beside at most --data images=DIR", remedy=_REMEDY)
-        truth = _read_truth(options.gt, options)
-        predicted: Mapping[int, str] = truth.categories
-        if options.pred_labels:
-            labels = load_label_set(options.pred_labels)
-            predicted = dict(sorted(zip(labels.category_ids.tolist(), labels.names, strict=True)))
-        stored = read_results(find_output(options.pred, *INSTANCES), replace(truth, categories=predicted), options.iou)
-        shared = InstanceImage(truth.categories, options.iou, options.keep_predictions, predicted, truth.frequencies)
-        return _list_images(truth, shared, options.data.get("images"), stored)
+        return _list_dataset(options, options.gt, options.data.get("images"))
     if not options.data:
         return list_scenes(options, InstanceImage(CATEGORIES, options.iou, options.keep_predictions))
     if set(options.data) == {"instances", "images"}:
-        truth = _read_truth(options.data["instances"], options)
-        kept = options.keep_predictions
-        shared = InstanceImage(truth.categories, options.iou, kept, frequencies=truth.frequencies)
-        return _list_images(truth, shared, options.data["images"], {})
+        return _list_dataset(options, options.data["instances"], options.data["images"])
     raise OptionError(f"--data {', '.join(sorted(options.data))}: no reader for this data", remedy=_REMEDY)
+
+
+def _open_lvis(options: OpenApOptions) -> InstanceFiles | None:
+    """The files of `--data lvis=DIR`; None where it is not given alone."""
+    if set(options.data) != {"lvis"} or options.gt:
+        return None
+    return open_instance_preset("lvis", options.data["lvis"], options.split, needs_images=options.pred is None)
+
+
+def _list_dataset(options: OpenApOptions, annotations: Path, images: Path | None) -> list[Unit]:
+    """The images of a json, with the detections of `--pred` where they are given."""
+    truth = _read_truth(annotations, options)
+    shared = InstanceImage(truth.categories, options.iou, options.keep_predictions, frequencies=truth.frequencies)
+    if options.pred is None:
+        return _list_images(truth, shared, images, {})
+    predicted: Mapping[int, str] = truth.categories
+    if options.pred_labels:
+        labels = load_label_set(options.pred_labels)
+        predicted = dict(sorted(zip(labels.category_ids.tolist(), labels.names, strict=True)))
+    stored = read_results(find_output(options.pred, *INSTANCES), replace(truth, categories=predicted), options.iou)
+    return _list_images(truth, replace(shared, predicted_categories=predicted), images, stored)
 
 
 def prepare_unit(unit: Unit) -> Unit:

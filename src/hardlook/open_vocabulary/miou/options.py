@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
+from pydantic import model_validator
+
+from hardlook.data.presets import get_preset_labels
 from hardlook.harness.options import option, read_reading
 from hardlook.harness.scorecard import Reading
 from hardlook.metrics.mean_iou import MeanOver
@@ -20,7 +23,7 @@ MEAN_OVER: dict[str, str] = {
 class SemanticOptions(SceneOptions):
     """Where label maps come from and what their numbers mean; shared by closed and open mIoU."""
 
-    split: str = option("val", "Which list of ImageSets/Segmentation, for --data voc=DIR.", changes="units")
+    split: str = option("val", "Which split of --data voc=DIR or of a published dataset.", changes="units")
     labels: str | None = option(
         None, "A shipped label set (hardlook labels list) or a file of label names, for label maps.", changes="units"
     )
@@ -33,6 +36,16 @@ class SemanticOptions(SceneOptions):
         None, "Numbers in stored predictions, where they differ from --numbering.", changes="answers"
     )
     ignore: int = option(255, "Label of the truth that is left out of every score.", changes="answers")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_labels_of_published_dataset(cls, given: Any) -> Any:
+        """The options with the label set of `--data ade20k=PATH` and the like, where no other is given."""
+        data = given.get("data") if isinstance(given, dict) else None
+        if not isinstance(data, dict) or given.get("labels") is not None:
+            return given
+        known = [labels for name in data if (labels := get_preset_labels(str(name)))]
+        return {**given, "labels": known[0]} if known else given
 
 
 class OpenMiouOptions(SemanticOptions, SimilarityOptions):

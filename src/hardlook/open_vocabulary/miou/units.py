@@ -1,7 +1,8 @@
 """Units of the benchmarks on label maps: images with truth and, where predictions are stored, a predicted map.
 
-Four sources: the planted world (no data given), `--data voc=DIR`, `--data images=DIR --data masks=DIR`, and stored
-predictions by `--gt DIR --pred DIR`, where the latter may be detectron2's sem_seg_predictions.json or its folder.
+Five sources: the planted world (no data given), `--data voc=DIR`, a published dataset such as `--data ade20k=DIR`,
+`--data images=DIR --data masks=DIR`, and stored predictions by `--gt DIR --pred DIR`. `--pred` may also stand beside a
+published dataset, and may be detectron2's sem_seg_predictions.json or its folder.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from hardlook.data.detectron2 import SEMANTIC, SemanticPrediction, read_semantic_predictions
 from hardlook.data.images import find_image, read_image
 from hardlook.data.label_maps import read_label_map
+from hardlook.data.presets import list_map_presets, number_labels, open_map_preset
 from hardlook.data.voc import open_devkit
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
@@ -41,7 +43,7 @@ class LabelledImage:
     into `predicted_labels`, for stored predictions. `numbers` and `predicted_numbers` are what the files write for
     each label, `ignored_numbers` what the truth's files write for ignored pixels, `unlabelled_numbers` what stored
     predictions write for no label. `unknown_numbers` are any other numbers of the stored prediction that are no label,
-    with their pixels.
+    with their pixels. The image is `image_stem`, or the unit's id, in `image_folder`.
     """
 
     labels: tuple[str, ...]
@@ -53,6 +55,7 @@ class LabelledImage:
     context: str = ""
     scene: tuple[PlantedWorld, int] | None = None
     image_folder: Path | None = None
+    image_stem: str = ""
     truth_path: Path | None = None
     predicted_path: Path | None = None
     predicted_masks: SemanticPrediction | None = field(default=None, repr=False)
@@ -67,6 +70,9 @@ def list_sources(options: SemanticOptions) -> Mapping[str, Path | str]:
     """What the units come from, by name."""
     pred_labels = options.pred_labels if isinstance(options, OpenMiouOptions) else None
     sources = list_given_sources(options, labels=options.labels, pred_labels=pred_labels)
+    if preset := _find_preset(options):
+        sources.pop(preset)
+        sources.update(open_map_preset(preset, options.data[preset], options.split).sources)
     file = _find_mask_file(options.pred) if options.pred else None
     return {**sources, "pred": file} if file else sources
 
@@ -98,7 +104,7 @@ def prepare_unit(unit: Unit) -> Unit:
         what = f"the truth holds numbers {sorted(unknown)[:5]} that are none of the {len(content.labels)} labels"
         remedy = "choose other --labels or --numbering, or set --ignore to the number that means no label"
         raise DataError(what, file=content.truth_path, unit=unit.id, remedy=remedy)
-    image_path = find_image(content.image_folder, unit.id) if content.image_folder else None
+    image_path = find_image(content.image_folder, content.image_stem or unit.id) if content.image_folder else None
     image = read_image(image_path) if image_path else None
     predicted, unknown = None, {}
     if content.predicted_path:
@@ -114,6 +120,8 @@ def prepare_unit(unit: Unit) -> Unit:
 
 def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[Unit]:
     """All units; `predicted` are the labels of stored predictions, where they are not the truth's."""
+    if preset := _find_preset(options):
+        return _list_preset(preset, options, predicted)
     if options.gt or options.pred:
         if not (options.gt and options.pred):
             remedy = "give the folder of true and of predicted label maps"
@@ -126,8 +134,43 @@ def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[U
         return _list_voc(options)
     if set(options.data) == {"images", "masks"}:
         return _list_folders(options, options.data["masks"], options.data["images"], None, predicted)
-    remedy = "give --data voc=DIR, or --data images=DIR --data masks=DIR --labels FILE, or --gt DIR --pred DIR"
+    remedy = (
+        "give --data voc=DIR, or --data images=DIR --data masks=DIR --labels FILE, or --gt DIR --pred DIR, or a "
+        f"published dataset as --data NAME=DIR: {', '.join(list_map_presets())}"
+    )
     raise OptionError(f"--data {', '.join(sorted(options.data))}: no reader for this data", remedy=remedy)
+
+
+def _find_preset(options: SemanticOptions) -> str | None:
+    """The published dataset that the options name; None where they name none."""
+    named = [name for name in options.data if name in list_map_presets()]
+    if named and (len(options.data) > 1 or options.gt):
+        remedy = "leave out --gt and other --data; stored predictions of its images go beside it as --pred"
+        raise OptionError(f"--data {named[0]} has its own images and label maps", remedy=remedy)
+    return named[0] if named else None
+
+
+def _list_preset(preset: str, options: SemanticOptions, predicted: LabelSet | None) -> list[Unit]:
+    dataset = open_map_preset(preset, options.data[preset], options.split)
+    layout = dataset.layout
+    changed = [
+        f"--{name}" for name, usual in (("numbering", "index"), ("ignore", 255)) if getattr(options, name) != usual
+    ]
+    if layout.labels and options.labels != layout.labels:
+        changed.append("--labels")
+    if changed:
+        remedy = "leave it out; or give the folders as --data images=DIR --data masks=DIR, which take these options"
+        raise OptionError(f"{', '.join(changed)}: --data {preset} has its own labels and numbers", remedy=remedy)
+    truth = _load_truth(options)
+    numbers = number_labels(layout, truth.names, truth.ids.tolist(), truth.category_ids.tolist())
+    shared = _describe_labels(options, truth, numbers, layout.ignored, predicted, options.pred_numbering or "index")
+    # 255 or 65535, which predictions use as well; smaller ones are numbers of labels there.
+    shared = replace(shared, unlabelled_numbers=(*shared.unlabelled_numbers, max(layout.ignored)))
+    images = {
+        name: replace(shared, truth_path=file.path, image_folder=file.image_folder, image_stem=file.image_stem)
+        for name, file in dataset.maps.items()
+    }
+    return _add_predictions(images, options.pred)
 
 
 def _list_voc(options: SemanticOptions) -> list[Unit]:
@@ -146,41 +189,66 @@ def _list_voc(options: SemanticOptions) -> list[Unit]:
 def _list_folders(
     options: SemanticOptions, masks: Path, images: Path | None, predictions: Path | None, predicted: LabelSet | None
 ) -> list[Unit]:
+    truth = _load_truth(options)
+    numbers, pred_numbering = _list_numbers(truth, options.numbering), options.pred_numbering or options.numbering
+    ignored = _list_ignored_numbers(options, truth.names, numbers)
+    shared = _describe_labels(options, truth, numbers, ignored, predicted, pred_numbering)
+    paths = _find_label_maps(masks)
+    listed = {stem: replace(shared, truth_path=path, image_folder=images) for stem, path in paths.items()}
+    return _add_predictions(listed, predictions)
+
+
+def _load_truth(options: SemanticOptions) -> LabelSet:
+    """The labels that the truth's numbers stand for."""
     if options.labels is None:
         files = "--labels FILE with one label name per line, the first for 0"
         remedy = f"give --labels SET (hardlook labels list) or {files}"
         raise OptionError("label maps hold numbers, and no option names their labels", remedy=remedy)
-    truth = load_label_set(options.labels, "corrected")
+    return load_label_set(options.labels, "corrected")
+
+
+def _describe_labels(
+    options: SemanticOptions,
+    truth: LabelSet,
+    numbers: tuple[int, ...],
+    ignored: tuple[int, ...],
+    predicted: LabelSet | None,
+    pred_numbering: Numbering,
+) -> LabelledImage:
+    """What all images of the truth and of stored predictions have in common."""
     predicted = predicted or truth
-    numbers, pred_numbering = _list_numbers(truth, options.numbering), options.pred_numbering or options.numbering
-    shared = LabelledImage(
+    unlabelled = (options.ignore, 0, -1) if pred_numbering == "one-based" else (options.ignore, -1)
+    return LabelledImage(
         truth.names,
         numbers,
         predicted.names,
         _list_numbers(predicted, pred_numbering),
-        _list_ignored_numbers(options, truth.names, numbers),
-        (options.ignore, 0, -1) if pred_numbering == "one-based" else (options.ignore, -1),
+        ignored,
+        unlabelled,
         keep_prediction=options.keep_predictions,
     )
-    true_paths = _find_label_maps(masks)
+
+
+def _add_predictions(images: Mapping[str, LabelledImage], predictions: Path | None) -> list[Unit]:
+    """One unit per image, with its stored prediction where a folder or file of them is given."""
     mask_file = _find_mask_file(predictions) if predictions else None
     predicted_masks = read_semantic_predictions(mask_file) if mask_file else {}
     if mask_file:
         predicted_paths = dict.fromkeys(predicted_masks, mask_file)
     else:
         predicted_paths = _find_label_maps(predictions) if predictions else {}
-    surplus = sorted(set(predicted_paths) - set(true_paths))
+    surplus = sorted(set(predicted_paths) - set(images))
     if surplus:
         what = f"{len(surplus)} predictions have no truth: {', '.join(surplus[:5])}"
         remedy = "predictions and truth pair by file stem; remove or rename the surplus"
         raise DataError(what, file=predictions, remedy=remedy)
     units = []
-    for stem, path in true_paths.items():
+    for stem, image in images.items():
         if predictions and stem not in predicted_paths:
             # Listed all the same: the run then records the missing file as this unit's failure.
             predicted_paths[stem] = mask_file or predictions / f"{stem}.png"
-        content = replace(shared, truth_path=path, image_folder=images, predicted_path=predicted_paths.get(stem))
-        units.append(Unit(stem, replace(content, predicted_masks=predicted_masks.get(stem))))
+        content = replace(image, predicted_path=predicted_paths.get(stem), predicted_masks=predicted_masks.get(stem))
+        units.append(Unit(stem, content))
     return units
 
 
