@@ -12,7 +12,10 @@ _spec = importlib.util.spec_from_file_location("structure", ROOT / "tools" / "st
 structure = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(structure)
 
-EXTRAS = {"torch", "onnxruntime", "ai_edge_litert", "transformers", "torchmetrics", "ray", "starlette", "itsdangerous"}
+EXTRAS = {
+    "torch", "onnxruntime", "ai_edge_litert", "transformers", "torchmetrics", "pyarrow", "ray", "starlette",
+    "itsdangerous",
+}  # fmt: skip
 # What knows arrays and nothing else of hardlook beyond these.
 ARRAYS_ONLY = {
     "hardlook.metrics": (),

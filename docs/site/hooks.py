@@ -59,8 +59,8 @@ def _resolve(target, page, files):
     path, hash_mark, anchor = target.partition("#")
     if not path:
         return target
-    folder = os.path.dirname(page)
-    in_docs = os.path.normpath(os.path.join("" if page in PAGES else "docs", folder if page not in PAGES else "", path))
+    folder = page.rpartition("/")[0]
+    in_docs = os.path.normpath(path if page in PAGES else f"docs/{folder}/{path}")
     sources = {source: name for name, source in PAGES.items()}
     if in_docs in sources:
         found = sources[in_docs]

@@ -66,7 +66,11 @@ def _show(output):
 
 
 def _show_text(text):
-    return f'<pre class="cell-output">{html.escape(text.strip())}</pre>' if text.strip() else ""
+    return (
+        f'<pre class="cell-output" style="white-space:pre-wrap">{html.escape(text.strip())}</pre>'
+        if text.strip()
+        else ""
+    )
 
 
 if __name__ == "__main__":

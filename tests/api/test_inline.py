@@ -11,7 +11,7 @@ def test_a_table_escapes_texts_and_marks_what_is_missing():
     shown = draw_inline_table(("a<b", "value"), [("<i>x</i>", 0.12345), ("y", math.nan), ("", None)], "T & U")
     assert "a&lt;b" in shown and "&lt;i&gt;x" in shown and "T &amp; U" in shown and "<i>" not in shown
     assert shown.count(">0.123<") == 1 and shown.count("nan") == 0
-    assert shown.count("text-align:right") == 2  # a number, and one that is undefined
+    assert shown.count("text-align:right") == 4  # the column of numbers with its heading
 
 
 def test_a_frame_of_a_table_has_one_name_per_column():

@@ -1,5 +1,6 @@
 """Arguments from the command line: converted by annotation, refused with the list of what is accepted."""
 
+import functools
 from pathlib import Path
 from typing import Any, Literal
 
@@ -111,3 +112,11 @@ def test_open_keywords_pass_through():
     def model(size: int = 1, **more: object) -> None: ...
 
     assert convert_arguments("mine", model, {"size": "2", "other": "x"}) == {"size": 2, "other": "x"}
+
+
+def test_a_partial_converts_as_its_function_does():
+    def build(name: str, size: tuple[int, ...] = (), scale: float | None = None) -> None: ...
+
+    factory = functools.partial(build, "mine")
+    assert convert_arguments("mine", factory, {"size": "4,6", "scale": "2"}) == {"size": (4, 6), "scale": 2.0}
+    assert list_arguments(factory) == ["size: tuple[int, ...] = ()", "scale: float | None = None"]

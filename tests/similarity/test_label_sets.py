@@ -220,3 +220,14 @@ def test_labels_that_share_a_synset():
     }
     nodes = assign_synsets(load_label_set("coco133"), load_nouns()).nodes
     assert len(np.unique(nodes)) == 133 - 4
+
+
+def test_words_are_any_strings_without_senses(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = load_label_set("cat, the red barn,glorp")
+    assert words.names == ("cat", "the red barn", "glorp") and words.ids.tolist() == [0, 1, 2]
+    assert all(label.sense is None for label in words)
+    with pytest.raises(OptionError, match="no label set and no file"):
+        load_label_set("my,labels.csv")  # a file that is not there
+    with pytest.raises(OptionError, match="no label set and no file"):
+        load_label_set("cat")

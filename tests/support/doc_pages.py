@@ -26,10 +26,11 @@ TOPICS = {
     "spuriousness": "contexts", "quick-start": "contexts",
     "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks",
     "closed-miou": "labels", "open-miou": "labels", "open-ap": "labels", "open-pq": "labels", "similarity": "labels",
-    "label-tables": "labels", "metrics-in-training": "labels",
+    "label-tables": "labels", "open-vocabulary": "labels", "metrics-in-training": "labels",
     "collect": "collecting", "collect-security": "collecting", "collect-deploy": "collecting",
     "compare": "reports", "report": "reports", "leaderboard": "reports", "explorer": "reports", "export": "reports",
     "continuous-integration": "reports",
+    "model-families": "families",
 }  # fmt: skip
 
 FENCE = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -49,6 +49,8 @@ class _Loader(importlib.abc.Loader):
         fits = _loads(self.folder)
         if not fits:
             _define_operators()
+            # torchvision compiles its Python version of RoIAlign, which takes longer than a few images do.
+            os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
         self.loader.exec_module(module)
         if not fits:
             # Its functions would refuse to call them.

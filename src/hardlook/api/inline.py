@@ -19,22 +19,24 @@ _PAGE_HEIGHT = 640
 
 
 def draw_inline_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> str:
-    """A plain HTML table; numbers are written to three decimals and aligned to the right.
+    """A plain HTML table; numbers are written to three decimals, their columns aligned to the right.
 
     >>> draw_inline_table(["score", "value"], [["mIoU", 0.51234]]).count("0.512")
     1
     """
     from hardlook.report.formatting import MISSING
 
-    def cell(value: Any, tag: str = "td") -> str:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        style = _CELL.format(align="right" if is_number else "left")
+    def is_number(value: Any) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+
+    def cell(value: Any, right: bool, tag: str = "td") -> str:
         missing = value is None or value == "" or value != value
         text = MISSING if missing else f"{value:.3f}" if isinstance(value, float) else html.escape(str(value))
-        return f'<{tag} style="{style}">{text}</{tag}>'
+        return f'<{tag} style="{_CELL.format(align="right" if right else "left")}">{text}</{tag}>'
 
-    head = "".join(cell(name, "th") for name in columns)
-    body = "".join("<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows)
+    aligned = [any(is_number(row[place]) for row in rows) for place in range(len(columns))]
+    head = "".join(cell(name, right, "th") for name, right in zip(columns, aligned, strict=True))
+    body = "".join("<tr>" + "".join(map(cell, row, aligned)) + "</tr>" for row in rows)
     caption = f"<p><b>{html.escape(title)}</b></p>" if title else ""
     return f"{caption}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

@@ -59,7 +59,7 @@ class CheckResult(Sequence[Finding]):
 
     def _repr_html_(self) -> str:
         rows = [("ok" if one.passed else "WRONG", one.check, one.message) for one in self.findings]
-        return draw_inline_table(("", "check", "finding"), rows, f"{self.model} as {self.role}")
+        return draw_inline_table(("result", "check", "finding"), rows, f"{self.model} as {self.role}")
 
 
 def check(model: Any, role: str, *, model_args: Mapping[str, Any] | None = None, offline: bool = False) -> CheckResult:

@@ -41,7 +41,11 @@ _STRIP_PIXELS = 1 << 22  # pixels that are converted at a time, so that a large 
 
 def read_image(path: Path | str) -> NDArray[np.uint8]:
     """The image (H, W, 3) uint8 RGB; a `DataError` that names the file when it is missing, truncated or no image."""
-    data = read_bytes(path)
+    return decode_image(read_bytes(path), path)
+
+
+def decode_image(data: bytes, path: Path | str) -> NDArray[np.uint8]:
+    """The image (H, W, 3) uint8 RGB from the content of a file; errors name `path`."""
     with reading(path, _DAMAGED, remedy="copy it again"):
         if _is_safe_for_opencv(data):
             decoded = decode_picture(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)

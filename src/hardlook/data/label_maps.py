@@ -31,8 +31,11 @@ def read_label_map(path: Path | str, *, size: tuple[int, int] | None = None) -> 
 
     A palette PNG gives its indices, not its colours. Three equal channels are read as one.
     """
-    path = Path(path)
-    data = read_bytes(path)
+    return decode_label_map(read_bytes(path), Path(path), size=size)
+
+
+def decode_label_map(data: bytes, path: Path, *, size: tuple[int, int] | None = None) -> NDArray[np.int32]:
+    """The labels (H, W) int32 from the content of a file, NumPy's where `path` says .npy or .npz; errors name it."""
     if path.suffix.lower() in (".npy", ".npz"):
         with reading(path, "not a readable NumPy file", remedy="write it with np.save"):
             labels = _from_numpy(path, data)

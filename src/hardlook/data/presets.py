@@ -69,7 +69,7 @@ class MapFile:
 
 @dataclass(frozen=True)
 class MapDataset:
-    """A split of a dataset on disk: its layout, its label maps by image id, and the folders and lists they come from."""
+    """A split of a dataset on disk: its layout, its label maps by image id, and the folders and list behind them."""
 
     layout: Layout
     maps: Mapping[str, MapFile] = field(repr=False)
@@ -78,7 +78,7 @@ class MapDataset:
 
 @dataclass(frozen=True)
 class InstanceFiles:
-    """A split of a dataset of objects: its json, the folder that `file_name` counts from, and the image folders in it."""
+    """A split of a dataset of objects: its json, the folder that `file_name` starts from, and all paths behind them."""
 
     annotations: Path
     images: Path | None

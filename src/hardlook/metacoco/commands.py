@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ from hardlook.cli.printing import print_output
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.progress import open_progress
 from hardlook.metacoco.contexts.text_cosines import CONCEPT_PROMPT, CONTEXT_PROMPT
-from hardlook.models.preprocessing import PREPROCESSINGS, Preprocessing
+from hardlook.models.preprocessing import PREPROCESSINGS
 from hardlook.report.json_values import dump_json
 
 app = App(
@@ -131,7 +131,7 @@ def spuriousness(
                 image_text=paired,
                 concept_prompt=concept_prompt,
                 context_prompt=context_prompt,
-                preprocessing=cast("Preprocessing", preprocessing),
+                preprocessing=preprocessing,
                 progress=start,
             )
     except DataError as error:

@@ -71,6 +71,7 @@ def hub(monkeypatch, tmp_path, hub_folder):
     monkeypatch.setenv("HF_ENDPOINT", served.address)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv(OFFLINE, raising=False)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     yield served
     served.shutdown()
     served.server_close()
@@ -97,8 +98,9 @@ def test_a_download_is_announced_and_then_cached(hub, capsys, pictures, hub_fold
     assert hub.asked == [] and capsys.readouterr().err == ""
 
 
-def test_offline_forbids_downloads(hub, monkeypatch):
-    monkeypatch.setenv(OFFLINE, "1")
+@pytest.mark.parametrize("variable", [OFFLINE, "HF_HUB_OFFLINE"])
+def test_offline_forbids_downloads(variable, hub, monkeypatch):
+    monkeypatch.setenv(variable, "1")
     with pytest.raises(ModelError, match="downloads are forbidden") as caught:
         find("hf:owner/net")
     assert hub.address in caught.value.remedy and hub.asked == []

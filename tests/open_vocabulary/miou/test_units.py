@@ -1,4 +1,5 @@
 import json
+import tarfile
 
 import numpy as np
 import published_folders as folders
@@ -296,3 +297,27 @@ def test_a_run_on_a_published_dataset_end_to_end(tmp_path):
     assert done.scored.scorecard.get("miou").value == 0.5
     assert done.scored.scorecard.get("pixel-accuracy").value == pytest.approx(2 / 3)
     assert done.scored.scorecard.get("open-miou").value > 0.5
+
+
+def test_shards_are_scored_as_the_same_files_in_folders_are(tmp_path):
+    folders.make_pairs(tmp_path, "images", "masks", [0, 1, 1, 255], image_end=".png")
+    folders.save_map(tmp_path / "pred" / "a.png", [0, 1, 0, 0])
+    folders.save_map(tmp_path / "pred" / "b.png", [1, 1, 1, 0])
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    with tarfile.open(tmp_path / "0000.tar", "w") as shard:
+        for stem in ("a", "b"):
+            shard.add(tmp_path / "images" / f"{stem}.png", f"{stem}.png")
+            shard.add(tmp_path / "masks" / f"{stem}.png", f"{stem}.seg.png")
+    shared = {"labels": str(tmp_path / "labels.txt"), "pred": tmp_path / "pred", "resamples": 0}
+    sources = {
+        "folders": {"gt": tmp_path / "masks", "data": {"images": tmp_path / "images"}},
+        "shards": {"data": {"webdataset": tmp_path / "0000.tar"}},
+    }
+    values = {}
+    for name, given in sources.items():
+        done = launch("closed-miou", out=tmp_path / name, given={**shared, **given})
+        values[name] = [(score.name, score.slice, score.value) for score in done.scored.scorecard.scores]
+        (unit, _) = list_units(SemanticOptions(**{**shared, **given}))
+        assert prepare_unit(unit).payload.image.shape == (4, 6, 3)
+    assert values["folders"] == values["shards"]
+    assert values["shards"][0][2] not in (0, 1)

@@ -20,7 +20,7 @@ from typing import Any
 
 from hardlook.errors import DataError, ModelError
 from hardlook.extras import require
-from hardlook.models.families.downloads import announce_download, is_offline
+from hardlook.models.families.downloads import announce_download, forbid_downloads, is_offline
 from hardlook.models.transformers_folder import WEIGHTS
 from hardlook.reading import read_json
 
@@ -120,7 +120,7 @@ def _has_weights(folder: Path) -> bool:
 def _download_config(repository: str, revision: str) -> Path:
     source = _find_endpoint()
     where = f"{source}/{repository}"
-    announce_download(f"config.json of {repository}", None, where, _find_cache())
+    _announce(f"config.json of {repository}", None, where)
     with _hub_calls(repository, source) as hub:
         return Path(hub.hf_hub_download(repository, "config.json", revision=revision, **_hub_options(source)))
 
@@ -128,15 +128,15 @@ def _download_config(repository: str, revision: str) -> Path:
 def _download_model(repository: str, revision: str) -> Path:
     """Download settings and weights, safetensors where the repository has them."""
     source = _find_endpoint()
-    if is_offline():
-        announce_download(f"the model {repository}", None, f"{source}/{repository}", _find_cache())
+    if is_offline() or _is_hub_off():
+        _announce(f"the model {repository}", None, f"{source}/{repository}")
     with _hub_calls(repository, source) as hub:
         info = hub.HfApi(endpoint=source).model_info(repository, revision=revision, files_metadata=True)
     sizes = {entry.rfilename: entry.size for entry in info.siblings}
     wanted = _choose_files(list(sizes), f"{source}/{repository}")
     known = [sizes[name] for name in wanted]
     size = None if None in known else sum(known)
-    announce_download(f"the model {repository}", size, f"{source}/{repository}", _find_cache())
+    _announce(f"the model {repository}", size, f"{source}/{repository}")
     with _hub_calls(repository, source) as hub:
         folder = hub.snapshot_download(repository, revision=revision, allow_patterns=wanted, **_hub_options(source))
     return Path(folder)
@@ -157,6 +157,16 @@ def _choose_files(names: Sequence[str], where: str) -> list[str]:
     raise ModelError("the repository has no weights that transformers reads", file=where, remedy=remedy)
 
 
+def _announce(what: str, size: int | None, source: str) -> None:
+    with forbid_downloads(_is_hub_off()):
+        announce_download(what, size, source, _find_cache())
+
+
+def _is_hub_off() -> bool:
+    """Whether the user has switched the hub off by its own environment variable."""
+    return os.environ.get("HF_HUB_OFFLINE", "").strip().lower() in ("1", "true", "yes", "on")
+
+
 def _find_endpoint() -> str:
     return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
 
@@ -169,7 +179,7 @@ def _hub_options(source: str) -> dict[str, Any]:
 def _hub_calls(repository: str, source: str) -> Iterator[Any]:
     """The package huggingface_hub, switched on; what it raises becomes an error that names the repository."""
     hub = require("huggingface_hub", extra="hf")
-    constants = require("huggingface_hub.constants", extra="hf")
+    constants: Any = require("huggingface_hub.constants", extra="hf")
     before = constants.HF_HUB_OFFLINE
     # The library reads its switch once, when it is imported, perhaps while another model was loaded offline.
     constants.HF_HUB_OFFLINE = False

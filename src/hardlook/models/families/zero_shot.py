@@ -104,7 +104,7 @@ class ZeroShotSegmenter(OuterModel):
         """(labels, D) float32 of unit length: the mean over each label's prompts."""
         vectors = np.asarray(self._encoder.encode_text([text for texts in prompts for text in texts]), np.float32)
         means = vectors.reshape(len(prompts), -1, vectors.shape[1]).mean(axis=1)
-        return means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), np.float32(1e-12))
+        return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), np.float32(1e-12)))
 
     def _choose_labels(self, cosines: NDArray[np.float32], image: Image) -> LabelMap:
         """The label of each pixel from cosines (labels, h, w), which are enlarged bilinearly."""

@@ -1,8 +1,9 @@
 """Units of the benchmarks on label maps: images with truth and, where predictions are stored, a predicted map.
 
-Five sources: the planted world (no data given), `--data voc=DIR`, a published dataset such as `--data ade20k=DIR`,
-`--data images=DIR --data masks=DIR`, and stored predictions by `--gt DIR --pred DIR`. `--pred` may also stand beside a
-published dataset, and may be detectron2's sem_seg_predictions.json or its folder.
+Sources: the planted world (no data given), `--data voc=DIR`, a published dataset such as `--data ade20k=DIR`, shards by
+`--data webdataset=DIR`, tables by `--data hf-dataset=DIR`, `--data images=DIR --data masks=DIR`, and stored predictions
+by `--gt DIR --pred DIR`. `--pred` may also stand beside a published dataset, shards or tables, and may be detectron2's
+sem_seg_predictions.json or its folder.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from hardlook.data.detectron2 import SEMANTIC, SemanticPrediction, read_semantic_predictions
-from hardlook.data.images import find_image, read_image
-from hardlook.data.label_maps import read_label_map
+from hardlook.data.images import decode_image, find_image, read_image
+from hardlook.data.label_maps import decode_label_map, read_label_map
 from hardlook.data.presets import list_map_presets, number_labels, open_map_preset
+from hardlook.data.stored_files import StoredFile
+from hardlook.data.stored_files.hf_datasets import list_files, read_samples
+from hardlook.data.stored_files.shards import read_shards
 from hardlook.data.voc import open_devkit
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
@@ -32,6 +36,7 @@ from hardlook.similarity.labels import LabelSet
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.vocabulary import LABELS
 
+WEBDATASET, HF_DATASET = "webdataset", "hf-dataset"
 _MAP_SUFFIXES = {".png", ".npy", ".npz"}
 
 
@@ -43,7 +48,8 @@ class LabelledImage:
     into `predicted_labels`, for stored predictions. `numbers` and `predicted_numbers` are what the files write for
     each label, `ignored_numbers` what the truth's files write for ignored pixels, `unlabelled_numbers` what stored
     predictions write for no label. `unknown_numbers` are any other numbers of the stored prediction that are no label,
-    with their pixels. The image is `image_stem`, or the unit's id, in `image_folder`.
+    with their pixels. The image is `image_stem`, or the unit's id, in `image_folder`; in shards and tables, image and
+    truth are `image_file` and `truth_file`.
     """
 
     labels: tuple[str, ...]
@@ -57,6 +63,8 @@ class LabelledImage:
     image_folder: Path | None = None
     image_stem: str = ""
     truth_path: Path | None = None
+    image_file: StoredFile | None = None
+    truth_file: StoredFile | None = None
     predicted_path: Path | None = None
     predicted_masks: SemanticPrediction | None = field(default=None, repr=False)
     keep_prediction: bool = True
@@ -73,6 +81,9 @@ def list_sources(options: SemanticOptions) -> Mapping[str, Path | str]:
     if preset := _find_preset(options):
         sources.pop(preset)
         sources.update(open_map_preset(preset, options.data[preset], options.split).sources)
+    if path := options.data.get(HF_DATASET):
+        sources.pop(HF_DATASET)
+        sources.update({f"{HF_DATASET} {name}": file for name, file in list_files(path, options.split).items()})
     file = _find_mask_file(options.pred) if options.pred else None
     return {**sources, "pred": file} if file else sources
 
@@ -99,13 +110,12 @@ def prepare_unit(unit: Unit) -> Unit:
         truth_map = rendered.classes.astype(np.int32) - 1
         return replace(unit, payload=replace(content, image=rendered.image, truth_map=truth_map))
     assert content.truth_path is not None
-    truth_map, unknown = _to_indices(read_label_map(content.truth_path), content.numbers, content.ignored_numbers)
+    truth_map, unknown = _to_indices(_read_truth(content), content.numbers, content.ignored_numbers)
     if unknown:
         what = f"the truth holds numbers {sorted(unknown)[:5]} that are none of the {len(content.labels)} labels"
         remedy = "choose other --labels or --numbering, or set --ignore to the number that means no label"
         raise DataError(what, file=content.truth_path, unit=unit.id, remedy=remedy)
-    image_path = find_image(content.image_folder, content.image_stem or unit.id) if content.image_folder else None
-    image = read_image(image_path) if image_path else None
+    image_path, image = _read_image(content, unit.id)
     predicted, unknown = None, {}
     if content.predicted_path:
         stored = _read_stored(content, content.predicted_path, unit.id)
@@ -118,10 +128,29 @@ def prepare_unit(unit: Unit) -> Unit:
     return replace(unit, payload=content)
 
 
+def _read_truth(content: LabelledImage) -> LabelMap:
+    """The true map with the numbers of its file."""
+    assert content.truth_path is not None
+    file = content.truth_file
+    return decode_label_map(file.read_bytes(), file.path) if file else read_label_map(content.truth_path)
+
+
+def _read_image(content: LabelledImage, unit: str) -> tuple[Path | None, Image | None]:
+    """The image and its file; None twice where only label maps are given."""
+    if content.image_file:
+        return content.image_file.path, decode_image(content.image_file.read_bytes(), content.image_file.path)
+    if content.image_folder is None:
+        return None, None
+    path = find_image(content.image_folder, content.image_stem or unit)
+    return path, read_image(path)
+
+
 def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[Unit]:
     """All units; `predicted` are the labels of stored predictions, where they are not the truth's."""
     if preset := _find_preset(options):
         return _list_preset(preset, options, predicted)
+    if options.gt is None and set(options.data) in ({WEBDATASET}, {HF_DATASET}):
+        return _list_stored_files(options, predicted)
     if options.gt or options.pred:
         if not (options.gt and options.pred):
             remedy = "give the folder of true and of predicted label maps"
@@ -135,8 +164,9 @@ def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[U
     if set(options.data) == {"images", "masks"}:
         return _list_folders(options, options.data["masks"], options.data["images"], None, predicted)
     remedy = (
-        "give --data voc=DIR, or --data images=DIR --data masks=DIR --labels FILE, or --gt DIR --pred DIR, or a "
-        f"published dataset as --data NAME=DIR: {', '.join(list_map_presets())}"
+        "give --data voc=DIR, or --data images=DIR --data masks=DIR --labels FILE, or --gt DIR --pred DIR, or "
+        f"--data {WEBDATASET}=DIR or {HF_DATASET}=DIR with --labels FILE, or a published dataset as --data NAME=DIR: "
+        f"{', '.join(list_map_presets())}"
     )
     raise OptionError(f"--data {', '.join(sorted(options.data))}: no reader for this data", remedy=remedy)
 
@@ -173,6 +203,22 @@ def _list_preset(preset: str, options: SemanticOptions, predicted: LabelSet | No
     return _add_predictions(images, options.pred)
 
 
+def _list_stored_files(options: SemanticOptions, predicted: LabelSet | None) -> list[Unit]:
+    """Images and label maps in shards or in the tables of a Hugging Face dataset."""
+    files: dict[str, tuple[StoredFile, StoredFile]]
+    if WEBDATASET in options.data:
+        samples = read_shards(options.data[WEBDATASET])
+        files = {name: (sample.find_image(), sample.find_mask()) for name, sample in samples.items()}
+    else:
+        files = {row.id: (row.image, row.mask) for row in read_samples(options.data[HF_DATASET], options.split)}
+    shared = _describe_maps(options, predicted)
+    images = {
+        name: replace(shared, truth_path=truth.path, image_file=image, truth_file=truth)
+        for name, (image, truth) in files.items()
+    }
+    return _add_predictions(images, options.pred)
+
+
 def _list_voc(options: SemanticOptions) -> list[Unit]:
     devkit = open_devkit(options.data["voc"])
     names = (BACKGROUND, *devkit.classes)
@@ -189,13 +235,18 @@ def _list_voc(options: SemanticOptions) -> list[Unit]:
 def _list_folders(
     options: SemanticOptions, masks: Path, images: Path | None, predictions: Path | None, predicted: LabelSet | None
 ) -> list[Unit]:
-    truth = _load_truth(options)
-    numbers, pred_numbering = _list_numbers(truth, options.numbering), options.pred_numbering or options.numbering
-    ignored = _list_ignored_numbers(options, truth.names, numbers)
-    shared = _describe_labels(options, truth, numbers, ignored, predicted, pred_numbering)
+    shared = _describe_maps(options, predicted)
     paths = _find_label_maps(masks)
     listed = {stem: replace(shared, truth_path=path, image_folder=images) for stem, path in paths.items()}
     return _add_predictions(listed, predictions)
+
+
+def _describe_maps(options: SemanticOptions, predicted: LabelSet | None) -> LabelledImage:
+    """What all images have in common where the options name labels and numbers."""
+    truth = _load_truth(options)
+    numbers, pred_numbering = _list_numbers(truth, options.numbering), options.pred_numbering or options.numbering
+    ignored = _list_ignored_numbers(options, truth.names, numbers)
+    return _describe_labels(options, truth, numbers, ignored, predicted, pred_numbering)
 
 
 def _load_truth(options: SemanticOptions) -> LabelSet:

@@ -2,7 +2,7 @@
 
 A shard is read in place: its headers once, for the index, and then the bytes of single members. Compressed shards
 cannot be read like that and are refused. The key of a member is its path up to the first dot of its name, as the
-library webdataset has it.
+library webdataset has it. `write_shards` writes datasets that are Python objects as shards.
 
 >>> split_name("train/0001.seg.png")
 ('train/0001', 'seg.png')
@@ -10,14 +10,20 @@ library webdataset has it.
 
 from __future__ import annotations
 
+import io
 import tarfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, count, islice
 from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import PIL.Image
 
 from hardlook.data.images import SUFFIXES
-from hardlook.errors import DataError
+from hardlook.errors import DataError, OptionError
 from hardlook.reading import reading
 
 _REMEDY = "give an uncompressed .tar file, or a folder of them, with members such as 0001.jpg and 0001.seg.png"
@@ -68,7 +74,7 @@ class ShardSample:
         return self._take_only(images, "image")
 
     def find_mask(self) -> TarMember:
-        """The label map: `mask.png`, `seg.png`, or `png` beside a `jpg`; a `DataError` where there is none or several."""
+        """The label map: `mask.png`, `seg.png`, `png` beside a `jpg`; a `DataError` where there is none or several."""
         masks = [end for end in self.members if _is_kind(end, _MASK_WORDS, _MASK_SUFFIXES)]
         if not masks:
             image = self.find_image()
@@ -80,7 +86,9 @@ class ShardSample:
             return self.members[ends[0]]
         problem = f"several members may be the {what}: {', '.join(ends)}" if ends else f"no member is the {what}"
         present = ", ".join(sorted(self.members))
-        remedy = f"a sample needs one image (jpg, png, ...) and one label map (seg.png, mask.png, ...); it has {present}"
+        remedy = (
+            f"a sample needs one image (jpg, png, ...) and one label map (seg.png, mask.png, ...); it has {present}"
+        )
         raise DataError(problem, file=self.shard, unit=self.key, remedy=remedy)
 
 
@@ -97,6 +105,65 @@ def read_shards(path: Path) -> dict[str, ShardSample]:
         what = "the members of a sample do not stand together, or two samples have one key"
         raise DataError(what, file=path, unit=twice, remedy="write the members of a sample one after the other")
     return named
+
+
+def write_shards(
+    samples: Iterable[tuple[Any, Any]], folder: Path | str, *, names: Iterable[str] | None = None, per_shard: int = 1000
+) -> list[Path]:
+    """Write pairs of image and label map as shards that `--data webdataset=DIR` reads; returns the shards.
+
+    `samples` are pairs of PIL images or arrays, as torchvision's VOCSegmentation and Cityscapes (its target "semantic")
+    give them without a transform: an image (H, W, 3) uint8, and a label map (H, W) of whole numbers. `names` are the
+    keys, by default the numbers of the samples. Images are stored as PNG, so that no pixel changes; label maps too, and
+    as NumPy files where they need more than 16 bits. A folder that holds shards is refused.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if present := sorted(folder.glob("*.tar")):
+        raise DataError("the folder holds shards already", file=present[0], remedy="give another folder")
+    keys = iter(names) if names is not None else (f"{number:08d}" for number in count())
+    shards: list[Path] = []
+    pairs = iter(samples)
+    while batch := list(islice(pairs, 1)):
+        shards.append(folder / f"shard-{len(shards):06d}.tar")
+        with tarfile.open(shards[-1], "w") as archive:
+            for image, mask in chain(batch, islice(pairs, per_shard - 1)):
+                key = next(keys, "")
+                if not PurePosixPath(key).name or "." in PurePosixPath(key).name:
+                    raise OptionError(f"the key {key!r} of a sample", remedy="give each a name without a dot")
+                members = {"png": _encode_image(image, key), **_encode_mask(mask, key)}
+                for end, content in members.items():
+                    info = tarfile.TarInfo(f"{key}.{end}")
+                    info.size = len(content)
+                    archive.addfile(info, io.BytesIO(content))
+    return shards
+
+
+def _encode_image(image: Any, key: str) -> bytes:
+    pixels = np.asarray(image.convert("RGB") if isinstance(image, PIL.Image.Image) else image)
+    if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8:
+        what = f"an image of shape {pixels.shape} and type {pixels.dtype}"
+        raise DataError(what, unit=key, remedy="give PIL images or arrays (H, W, 3) uint8, without a transform")
+    return _to_png(PIL.Image.fromarray(pixels))
+
+
+def _encode_mask(mask: Any, key: str) -> dict[str, bytes]:
+    numbers = np.asarray(mask)
+    if numbers.ndim != 2 or not np.issubdtype(numbers.dtype, np.integer):
+        what = f"a label map of shape {numbers.shape} and type {numbers.dtype}"
+        raise DataError(what, unit=key, remedy="give PIL images or arrays (H, W) of whole numbers, without a transform")
+    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    if 0 <= low and high < 1 << 16:
+        return {"seg.png": _to_png(PIL.Image.fromarray(numbers.astype(np.uint8 if high < 256 else np.uint16)))}
+    stream = io.BytesIO()
+    np.save(stream, numbers)
+    return {"seg.npy": stream.getvalue()}
+
+
+def _to_png(image: PIL.Image.Image) -> bytes:
+    stream = io.BytesIO()
+    image.save(stream, "PNG")
+    return stream.getvalue()
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -129,9 +196,9 @@ def _read_index(shard: Path) -> Iterator[ShardSample]:
         total = shard.stat().st_size
         members: dict[str, TarMember] = {}
         current = ""
-        with tarfile.open(shard, "r:") as archive:
-            for count, info in enumerate(archive):
-                if count >= _MAX_MEMBERS:
+        with shard.open("rb") as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
+            for position, info in enumerate(archive):
+                if position >= _MAX_MEMBERS:
                     raise DataError(f"more than {_MAX_MEMBERS:,} members", file=shard, remedy="write smaller shards")
                 key, end = split_name(info.name)
                 if not info.isreg() or info.issparse() or not end or PurePosixPath(key).name in ("", "."):
@@ -147,5 +214,10 @@ def _read_index(shard: Path) -> Iterator[ShardSample]:
                     raise DataError(f"two members {end}", file=shard, unit=key, remedy="write one of each kind")
                 members[end] = TarMember(shard, info.name, info.offset_data, info.size)
                 archive.members = []  # tarfile keeps every header otherwise
+            # tarfile takes a header that is cut off or damaged for the end.
+            stream.seek(archive.offset)
+            if stream.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+                what = f"the shard is cut off or damaged after {current or 'its start'}"
+                raise DataError(what, file=shard, remedy="copy or write the shard again")
         if members:
             yield ShardSample(current, shard, members)

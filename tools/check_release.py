@@ -1,0 +1,158 @@
+"""Checks a release as a user meets it: the wheel is built, read file by file, installed in empty environments and run.
+
+`python tools/check_release.py` builds the source distribution and, from it, the wheel; lets `twine check --strict`
+judge both; and compares the files of the wheel with `src/hardlook`. It then installs the wheel without extras: with
+the newest versions of its dependencies, with the lowest that `pyproject.toml` allows, and on Python 3.12 and 3.13
+where the machine has them. Each environment runs the command line, the Python API, a planted run and the demo of one
+benchmark, from an empty folder. It needs the extra `release`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SUFFIXES = {".css", ".csv", ".html", ".js", ".json", ".npz", ".py", ".svg", ".toml", ".txt", ".typed", ".xz"}
+OTHER_PYTHONS = ("python3.12", "python3.13")
+LOWER_BOUND = re.compile(r"([A-Za-z0-9._-]+)(\[[a-z,]+\])?>=([0-9][0-9.]*)")
+
+# Run by an installed interpreter: prints the public names and the error of those that need an extra.
+LIST_NAMES = """
+import json, hardlook as hl
+missing = {}
+for name in dir(hl):
+    try:
+        getattr(hl, name)
+    except ImportError as error:
+        missing[name] = str(error)
+print(json.dumps({"names": dir(hl), "missing": missing}))
+"""
+
+
+def list_lowest(requirements: Iterable[str]) -> list[str]:
+    """Constraints that pin each requirement `NAME>=VERSION` to that version; it must be one that was released.
+
+    >>> list_lowest(["numpy>=1.26.0", "psycopg[binary]>=3.1.9"])
+    ['numpy==1.26.0', 'psycopg==3.1.9']
+    """
+    pins = []
+    for requirement in requirements:
+        bound = LOWER_BOUND.fullmatch(requirement)
+        if not bound:
+            raise SystemExit(f"pyproject.toml: {requirement!r} has no lowest version; write it as NAME>=VERSION")
+        pins.append(f"{bound[1]}=={bound[3]}")
+    return pins
+
+
+def list_package_files(source: Path) -> set[str]:
+    """Files of the package under `source` (the folder `hardlook`), as paths inside a wheel."""
+    files = (path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {f"hardlook/{path.relative_to(source).as_posix()}" for path in files}
+
+
+def find_wheel_errors(names: Iterable[str], expected: set[str]) -> list[str]:
+    """What is wrong with the files of a wheel: some of the package are missing, or others are in it."""
+    held = {name for name in names if not re.match(r"hardlook-[^/]+\.dist-info/", name)}
+    errors = [f"the wheel lacks {name}" for name in sorted(expected - held)]
+    errors += [f"the wheel holds {name}, which is not in src/hardlook" for name in sorted(held - expected)]
+    strange = [name for name in sorted(held & expected) if Path(name).suffix not in SUFFIXES]
+    return errors + [f"{name} is of a kind that the package does not read (SUFFIXES)" for name in strange]
+
+
+def find_sdist_errors(names: Iterable[str], included: Iterable[str]) -> list[str]:
+    """Entries of the list `include` of pyproject.toml that a source distribution does not hold."""
+    held = {name.split("/")[1] for name in names if "/" in name}
+    return [f"the source distribution lacks {name}" for name in included if name not in held]
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    """Run a command without the caller's Python settings and return what it printed; an error ends the check."""
+    hidden = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    words = [str(word) for word in command]
+    answer = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
+    if answer.returncode:
+        raise SystemExit(f"{' '.join(words)}\nended with {answer.returncode}\n{answer.stdout}{answer.stderr}")
+    return answer.stdout
+
+
+def build(out: Path) -> tuple[Path, Path]:
+    """Build the source distribution and, from its files, the wheel; returns both paths."""
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT)
+    (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
+    run(sys.executable, "-m", "twine", "check", "--strict", sdist, wheel)
+    return sdist, wheel
+
+
+def check_installed(wheel: Path, interpreter: str, folder: Path, pins: Iterable[str]) -> str:
+    """Install a wheel in a new environment under `folder` and use it there; returns the versions installed."""
+    version = wheel.name.split("-")[1]
+    environment, empty, constraints = folder / "environment", folder / "empty", folder / "constraints.txt"
+    empty.mkdir(parents=True)
+    constraints.write_text("".join(f"{pin}\n" for pin in pins))
+    run(interpreter, "-m", "venv", environment)
+    python, command = environment / "bin" / "python", environment / "bin" / "hardlook"
+    run(python, "-m", "pip", "install", "--quiet", "--constraint", constraints, wheel)
+    run(python, "-m", "pip", "check")
+    package = Path(run(python, "-c", "import hardlook; print(hardlook.__path__[0])", cwd=empty).strip())
+    run(python, "-W", "error", "-m", "compileall", "-q", "-f", package)
+
+    printed = run(command, "--version", cwd=empty).strip()
+    if printed != f"hardlook {version}":
+        raise SystemExit(f"hardlook --version prints {printed!r}; the wheel is of {version}")
+    listed = json.loads(run(python, "-c", LIST_NAMES, cwd=empty))
+    unnamed = {name: error for name, error in listed["missing"].items() if "pip install" not in error}
+    if "run" not in listed["names"] or unnamed:
+        raise SystemExit(f"import hardlook: {len(listed['names'])} names; errors without a remedy: {unnamed}")
+    run(command, "run", "closed-miou", "--scenes", "6", "--resamples", "50", "--out", "run", "--quiet", cwd=empty)
+    run(command, "verify", "run", cwd=empty)
+    run(command, "demo", "--benchmark", "closed-miou", "--out", "demo", cwd=empty)
+    for page in ("run/report.html", "demo/index.html", "demo/closed-miou-comparison/comparison.html"):
+        if not (empty / page).is_file():
+            raise SystemExit(f"{interpreter}: {page} was not written")
+    return run(python, "-m", "pip", "freeze").strip().replace("\n", " ")
+
+
+def main() -> None:
+    """Build, check, install and run; prints one line per step."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder for the two files (default: dist)")
+    out = parser.parse_args().out
+    shutil.rmtree(out, ignore_errors=True)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    sdist, wheel = build(out)
+    with zipfile.ZipFile(wheel) as archive:
+        errors = find_wheel_errors(archive.namelist(), list_package_files(ROOT / "src" / "hardlook"))
+    with tarfile.open(sdist) as archive:
+        included = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+        errors += find_sdist_errors(archive.getnames(), included)
+    if errors:
+        raise SystemExit("\n".join(errors))
+    print(f"{sdist.name}, {wheel.name}: built, complete, accepted by twine", flush=True)
+
+    lowest = list_lowest(project["project"]["dependencies"])
+    others = [path for name in OTHER_PYTHONS if (path := shutil.which(name))]
+    cases = [("newest versions", sys.executable, []), ("lowest versions", sys.executable, lowest)]
+    for title, interpreter, pins in [*cases, *(("newest versions", path, []) for path in others)]:
+        with tempfile.TemporaryDirectory() as folder:
+            versions = check_installed(wheel, interpreter, Path(folder), pins)
+        print(f"{interpreter}, {title}: installed and run\n  {versions}", flush=True)
+    for name in OTHER_PYTHONS:
+        if not shutil.which(name):
+            print(f"{name}: not on this machine, not checked")
+
+
+if __name__ == "__main__":
+    main()
