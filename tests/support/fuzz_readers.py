@@ -18,7 +18,7 @@ from hardlook.data.class_masks import coco as coco_masks
 from hardlook.data.class_masks import open_class_mask_folders, open_coco, open_fss
 from hardlook.data.class_masks import source as class_mask_source
 from hardlook.data.click_file import check_clicks, read_clicks, write_clicks
-from hardlook.data.images import read_image
+from hardlook.data.images import decode_image, read_image
 from hardlook.data.object_instances import list_instances
 from hardlook.data.previous_masks import PreviousMasks
 from hardlook.errors import DataError, HardlookError
@@ -295,6 +295,70 @@ def read_encoded(folder):
 
 def make_encoded(folder):
     (folder / "rle.json").write_text(json.dumps(rle.encode(labels() == 1)))
+
+
+# Files inside of other files: shards, tables of Hugging Face datasets; lists of published datasets
+
+
+def make_shards(folder):
+    from hardlook.data.stored_files.shards import write_shards
+
+    write_shards([(pixels(seed), labels()) for seed in (0, 1)], folder / "shards")
+
+
+def read_all_shards(folder):
+    from hardlook.data.stored_files.shards import read_shards
+
+    for sample in read_shards(folder / "shards").values():
+        image, mask = sample.find_image(), sample.find_mask()
+        decode_image(image.read_bytes(), image.path)
+        label_maps.decode_label_map(mask.read_bytes(), mask.path)
+
+
+def make_hf_dataset(folder):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    make_label_maps(folder)
+    make_image(".png")(folder)
+    image, mask = ({"bytes": (folder / name).read_bytes(), "path": name} for name in ("a.png", "grey.png"))
+    table = pa.table({"image": pa.array([image] * 2, kind), "mask": pa.array([mask] * 2, kind)})
+    (folder / "saved").mkdir()
+    with pa.OSFile(str(folder / "saved" / "a.arrow"), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    (folder / "saved" / "state.json").write_text(json.dumps({"_data_files": [{"filename": "a.arrow"}]}))
+    pq.write_table(table, folder / "a.parquet", row_group_size=1)
+
+
+def read_hf_dataset(name):
+    def read(folder):
+        from hardlook.data.stored_files import hf_datasets
+
+        for opened in (hf_datasets._open_arrow, hf_datasets._open_parquet, hf_datasets._read_group):
+            opened.cache_clear()
+        for sample in hf_datasets.read_samples(folder / name, "val"):
+            decode_image(sample.image.read_bytes(), sample.image.path)
+            label_maps.decode_label_map(sample.mask.read_bytes(), sample.mask.path)
+
+    return read
+
+
+def make_published(folder):
+    import published_folders
+
+    published_folders.make_mmseg_context(folder, [0, 1, 59])
+
+
+CONTEXT_LIST = "VOCdevkit/VOC2010/ImageSets/SegmentationContext/val.txt"
+
+
+def read_published(folder):
+    from hardlook.harness.options import parse_options
+    from hardlook.open_vocabulary.miou import options, units
+
+    for unit in units.list_units(parse_options(options.SemanticOptions, {"data": {"pascal-context": folder}})):
+        units.prepare_unit(unit)
 
 
 # VOC, folders of masks, FSS-1000, interactive layouts, previous masks
@@ -661,6 +725,10 @@ READERS = (
     Reader("panoptic", make_panoptic, ("panoptic.json", "panoptic.json", "panoptic/first.png"), read_panoptic, 1.5),
     Reader("open-pq", make_panoptic, ("panoptic.json", "panoptic.json", "panoptic/first.png"), read_open_pq, 0.4),
     Reader("rle", make_encoded, ("rle.json",), read_encoded, 3),
+    Reader("shards", make_shards, ("shards/shard-000000.tar",), read_all_shards, 1.5),
+    Reader("hf-arrow", make_hf_dataset, ("saved/a.arrow", "saved/state.json"), read_hf_dataset("saved"), 1.5),
+    Reader("hf-parquet", make_hf_dataset, ("a.parquet",), read_hf_dataset("a.parquet")),
+    Reader("published-dataset", make_published, (CONTEXT_LIST,), read_published, 0.5),
     Reader("voc", make_world("voc"), VOC_FILES, read_voc),
     Reader("fss", make_world("fss", 12), FSS_FILES, read_fss, 0.5),
     Reader("isegm", make_world("isegm"), ISEGM_FILES, read_isegm),
