@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 FAMILIES := $(VENV)-families
 
-.PHONY: demo test test-families lint clean
+.PHONY: demo test test-families lint docs clean
 
 demo: $(VENV)/core-installed
 	$(BIN)/hardlook demo --out demo

@@ -11,6 +11,7 @@ import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import published_folders
 import pytest
 from command_server import command_folders, python_command
 
@@ -26,7 +27,7 @@ TOPICS = {
     "spuriousness": "contexts", "quick-start": "contexts",
     "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks",
     "closed-miou": "labels", "open-miou": "labels", "open-ap": "labels", "open-pq": "labels", "similarity": "labels",
-    "label-tables": "labels", "open-vocabulary": "labels", "metrics-in-training": "labels",
+    "label-tables": "labels", "datasets": "labels", "open-vocabulary": "labels", "metrics-in-training": "labels",
     "collect": "collecting", "collect-security": "collecting", "collect-deploy": "collecting",
     "compare": "reports", "report": "reports", "leaderboard": "reports", "explorer": "reports", "export": "reports",
     "continuous-integration": "reports",
@@ -119,6 +120,8 @@ def provide(need, folder, request):
                 link = folder / "coco100" / source.relative_to(real)
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(source)
+    elif need == "published-datasets":
+        published_folders.make_documented(folder)
     elif need == "pip":
         if importlib.util.find_spec("setuptools") is None:
             pytest.skip("the rest of the page builds a package, and setuptools is not installed")

@@ -91,3 +91,23 @@ def make_lvis(root, annotations="lvis_v1_val.json", images="."):
     path = root / annotations
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"images": rows, "categories": categories, "annotations": objects}))
+
+
+def make_documented(root):
+    """The folders and predictions of docs/datasets.md, each prediction half right."""
+    make_ade20k(root / "ADEChallengeData2016", [1, 2, 150, 0])
+    make_mmseg_context(root, [1, 2, 59, 0])
+    make_cityscapes(root / "cityscapes", [7, 33, 24, 0])
+    make_coco_stuff(root / "coco", [0, 12, 91, 255])
+    make_lvis(root / "lvis")
+    predictions = {
+        "ade20k": (["ADE_val_00000001", "ADE_val_00000002"], [0, 1, 2, 3]),
+        "context": (["2008_000002"], [0, 20, 1, 1]),
+        "cityscapes": (["frankfurt_000000_000294", "lindau_000001_000019"], [0, 18, 12, 0]),
+        "coco-stuff": (["000000000139", "000000000285"], [0, 11, 81, 0]),
+    }
+    for name, (stems, numbers) in predictions.items():
+        for stem in stems:
+            save_map(root / "predictions" / name / f"{stem}.png", numbers)
+    found = [{"image_id": 139, "category_id": 2, "score": 0.9, "bbox": [0, 0, 4, 3]}]
+    (root / "predictions" / "lvis.json").write_text(json.dumps(found))

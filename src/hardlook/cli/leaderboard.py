@@ -16,6 +16,7 @@ from hardlook.harness.runs.folder import RunFolder, is_read_only_error
 from hardlook.report.leaderboard.board import Leaderboard
 from hardlook.report.leaderboard.document import SCHEMA, build_document
 from hardlook.report.leaderboard.report import write_pages
+from hardlook.report.leaderboard.site import write_site
 from hardlook.report.leaderboard.terminal import print_leaderboards
 
 
@@ -30,6 +31,10 @@ def leaderboard(
     sort: Annotated[
         str | None, typer.Option("--sort", help="The score that comes first.", show_default="the first headline score")
     ] = None,
+    site: Annotated[
+        Path | None,
+        typer.Option("--site", help="Write a static site with all reports into this folder.", show_default=False),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the standings as JSON.")] = False,
 ) -> None:
     """Rank all runs below a folder, with the results of the paper in the same table.
@@ -42,22 +47,26 @@ def leaderboard(
       hardlook leaderboard runs
 
       hardlook leaderboard runs --benchmark rclicks --sort dgr --out board
+
+      hardlook leaderboard runs --site public
     """
     ranked = rank_runs(folder, benchmark=benchmark, sort=sort, out=out)
     boards, found = ranked.boards, ranked.found
-    written = list(ranked.pages) if out is not None else _write_files(boards, folder)
+    written = list(ranked.pages) if out is not None else [] if site is not None else _write_files(boards, folder)
+    first = None if site is None else write_site(boards, folder, site)
     if as_json:
         document = {
             "schema": SCHEMA,
             "pages": [str(page) for page in written[:-1]],
             "table": str(written[-1]) if written else None,
+            **({"site": str(first)} if first else {}),
             "leaderboards": [build_document(board) for board in boards],
             "left_out": [asdict(one) for one in found.left_out],
         }
         print_output(json.dumps(document, allow_nan=False))
         return
     print_leaderboards(boards, found.left_out)
-    for path in written:
+    for path in [*([first] if first else []), *written]:
         typer.echo(str(path))
 
 

@@ -69,11 +69,11 @@ class PaddedInput:
             resized = PIL.Image.fromarray(image).resize((self.size[1], self.size[0]), PIL.Image.Resampling.BILINEAR)
             image = np.asarray(resized)
         height, width = image.shape[:2]
-        values = image.astype(np.float32) / np.float32(255)
-        values = (values - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
+        mean, std = (np.asarray(values, np.float32) for values in (self.mean, self.std))
+        normalised = (image.astype(np.float32) / np.float32(255) - mean) / std
         rows, columns = (-(-length // self.stride) * self.stride for length in (height, width))
         padded = np.zeros((3, rows, columns), np.float32)
-        padded[:, :height, :width] = values.transpose(2, 0, 1)
+        padded[:, :height, :width] = normalised.transpose(2, 0, 1)
         return {"": padded, "reshaped_input_sizes": np.array([[[height, width]]])}
 
 
