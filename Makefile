@@ -31,6 +31,10 @@ docs: $(VENV)/docs-installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "the site is in site/index.html"
 
+# The wheel as a user meets it: built, installed with the newest and the lowest versions, run.
+release: $(VENV)/release-installed
+	$(BIN)/python tools/check_release.py
+
 clean:
 	rm -rf $(VENV) $(FAMILIES) demo
 
@@ -64,4 +68,8 @@ $(FAMILIES)/installed: $(VENV)/everything-installed
 
 $(VENV)/docs-installed: $(VENV)/everything-installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	touch $@
+
+$(VENV)/release-installed: $(VENV)/everything-installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[release]"
 	touch $@

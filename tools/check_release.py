@@ -4,7 +4,7 @@
 judge both; and compares the files of the wheel with `src/hardlook`. It then installs the wheel without extras: with
 the newest versions of its dependencies, with the lowest that `pyproject.toml` allows, and on Python 3.12 and 3.13
 where the machine has them. Each environment runs the command line, the Python API, a planted run and the demo of one
-benchmark, from an empty folder. It needs the extra `release`.
+benchmark, from an empty folder, and `tests/core_install`. It needs the extras `dev` and `release`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import tempfile
 import tomllib
 import zipfile
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,10 +85,10 @@ def find_sdist_errors(names: Iterable[str], included: Iterable[str]) -> list[str
     return [f"the source distribution lacks {name}" for name in included if name not in held]
 
 
-def run(*command: str | Path, cwd: Path | None = None) -> str:
+def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> str:
     """Run a command without the caller's Python settings and return what it printed; an error ends the check."""
     hidden = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden} | variables
     words = [str(word) for word in command]
     answer = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
     if answer.returncode:
@@ -138,13 +139,14 @@ def check_installed(wheel: Path, interpreter: str, folder: Path, pins: Iterable[
         run(command, "run", name, *size, "--resamples", "50", "--out", name, "--quiet", cwd=empty)
     run(command, "verify", *RUNS, cwd=empty)
     run(command, "demo", "--benchmark", "closed-miou", "--out", "demo", cwd=empty)
-    for page in (
-        *(f"{name}/report.html" for name in RUNS),
+    pages = [f"{name}/report.html" for name in RUNS] + [
         "demo/index.html",
         "demo/closed-miou-comparison/comparison.html",
-    ):
-        if not (empty / page).is_file():
-            raise SystemExit(f"{interpreter}: {page} was not written")
+    ]
+    if absent := [page for page in pages if not (empty / page).is_file()]:
+        raise SystemExit(f"{interpreter}: {', '.join(absent)} not written")
+    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/core_install")
+    run(sys.executable, *tests, cwd=ROOT, HARDLOOK_CORE_PYTHON=str(python))
     return " ".join(run(python, "-m", "pip", "freeze", "--exclude", "hardlook").split())
 
 
@@ -152,31 +154,38 @@ def main() -> None:
     """Build, check, install and run; prints one line per step."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder for the two files (default: dist)")
-    out = parser.parse_args().out
-    shutil.rmtree(out, ignore_errors=True)
+    out: Path = parser.parse_args().out
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    sdist, wheel = build(out)
-    with zipfile.ZipFile(wheel) as archive:
-        errors = find_wheel_errors(archive.namelist(), list_package_files(ROOT / "src" / "hardlook"))
-    with tarfile.open(sdist) as archive:
-        included = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
-        errors += find_sdist_errors(archive.getnames(), included)
-    if errors:
-        raise SystemExit("\n".join(errors))
-    print(f"{sdist.name}, {wheel.name}: built, complete, accepted by twine", flush=True)
-
     lowest = list_lowest(project["project"]["dependencies"])
     cases: list[tuple[str, str, list[str]]] = [("newest", sys.executable, []), ("lowest", sys.executable, lowest)]
     for version in OTHER_VERSIONS:
         if interpreter := find_interpreter(version):
             cases.append(("newest", interpreter, []))
         else:
-            print(f"Python {version}: not on this machine, not checked")
-    for versions, interpreter, pins in cases:
-        with tempfile.TemporaryDirectory() as folder:
-            installed = check_installed(wheel, interpreter, Path(folder), pins)
-        python = run(interpreter, "--version").strip()
-        print(f"{python}, {versions} versions: installed and run\n  {installed}", flush=True)
+            print(f"Python {version}: not on this machine, not checked", flush=True)
+
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(2) as pool:
+        sdist, wheel = build(Path(temporary))
+        with zipfile.ZipFile(wheel) as archive:
+            errors = find_wheel_errors(archive.namelist(), list_package_files(ROOT / "src" / "hardlook"))
+        with tarfile.open(sdist) as archive:
+            included = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+            errors += find_sdist_errors(archive.getnames(), included)
+        if errors:
+            raise SystemExit("\n".join(errors))
+        print(f"{sdist.name}, {wheel.name}: built, complete, accepted by twine", flush=True)
+        folders = [Path(temporary) / f"{index}" for index in range(len(cases))]
+        checks = [
+            pool.submit(check_installed, wheel, interpreter, folder, pins)
+            for (_, interpreter, pins), folder in zip(cases, folders, strict=True)
+        ]
+        for (versions, interpreter, _), check in zip(cases, checks, strict=True):
+            installed = check.result()
+            python = run(interpreter, "--version").strip()
+            print(f"{python}, {versions} versions: installed and run\n  {installed}", flush=True)
+        out.mkdir(parents=True, exist_ok=True)
+        for path in (sdist, wheel):
+            shutil.copy(path, out)
 
 
 if __name__ == "__main__":

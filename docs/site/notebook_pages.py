@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 SECONDS = 600  # of one cell
@@ -21,8 +22,9 @@ def execute_notebook(path):
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
-    if os.environ.get("HARDLOOK_DOCS_EXECUTE") == "0":  # for a quick look at the other pages
-        return notebook
+    needed = notebook.metadata.get("hardlook", {}).get("needs", [])
+    if os.environ.get("HARDLOOK_DOCS_EXECUTE") == "0" or any(find_spec(name) is None for name in needed):
+        return notebook  # for a quick look at the other pages, or where a library is not installed: without outputs
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     folder = tempfile.mkdtemp(prefix="notebook-")
     # The kernel is the one of this environment, whichever is registered elsewhere.
