@@ -19,7 +19,8 @@ test: $(VENV)/everything-installed $(FAMILIES)/installed
 # Models of timm, torchvision and segmentation-models-pytorch.
 test-families: export PYTHONDONTWRITEBYTECODE =
 test-families: $(FAMILIES)/installed
-	$(FAMILIES)/bin/python -m pytest -m families tests/models/families tests/docs/test_families_pages.py
+	$(FAMILIES)/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder tests/docs/test_families_pages.py \
+		$(addprefix tests/models/families/test_,timm_encoders.py torchvision_models.py smp_segmenters.py)
 
 lint: $(VENV)/everything-installed
 	$(BIN)/ruff check .

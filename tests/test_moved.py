@@ -91,3 +91,16 @@ def test_other_missing_modules_and_names_are_missing():
     with pytest.raises(ImportError), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         exec("from hardlook.runs.launch import nothing_of_that_name")
+
+
+@pytest.mark.parametrize("name", ["benchmarks", "runs"])
+def test_an_old_package_with_the_name_of_a_public_function_can_be_called(name, tmp_path):
+    """Python puts an imported `hardlook.runs` in the place of the function `hardlook.runs`."""
+    program = (
+        f"import hardlook as hl, hardlook.{name}, types\n"
+        f"assert isinstance(hl.{name}, types.ModuleType)\n"
+        f"print(len(hl.{name}({'' if name == 'benchmarks' else repr(str(tmp_path))})))"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stderr
+    assert (int(answer.stdout) > 0) == (name == "benchmarks")

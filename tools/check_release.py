@@ -123,7 +123,7 @@ def check_installed(wheel: Path, interpreter: str, folder: Path, pins: Iterable[
     constraints.write_text("".join(f"{pin}\n" for pin in pins))
     run(interpreter, "-m", "venv", environment)
     python, command = environment / "bin" / "python", environment / "bin" / "hardlook"
-    run(python, "-m", "pip", "install", "--quiet", "--constraint", constraints, wheel)
+    run(python, "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", constraints, wheel)
     run(python, "-m", "pip", "check")
     package = Path(run(python, "-c", "import hardlook; print(hardlook.__path__[0])", cwd=empty).strip())
     run(python, "-W", "error", "-m", "compileall", "-q", "-f", package)

@@ -14,6 +14,7 @@ longer a file is made when it is imported; its names are looked up where they ar
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
 from collections.abc import Sequence
 from functools import cache
@@ -21,6 +22,8 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+from hardlook.callable_packages import make_callable
 
 
 @cache
@@ -61,3 +64,7 @@ class MovedModules(MetaPathFinder, Loader):
             return getattr(importlib.import_module(place), now)
 
         module.__dict__["__getattr__"] = look_up
+        # `hardlook.runs` was a package and is a public function: the package, once imported, takes the function's place.
+        public: dict[str, str] = vars(sys.modules["hardlook"])["_PLACES"]
+        if function := public.get(module.__name__.removeprefix("hardlook.")):
+            make_callable(module.__name__, function)

@@ -47,7 +47,9 @@ def test_damaged_files_give_a_result_or_one_error(keep):
     assert not kinds, f"{len(kinds)} of {found['inputs']} inputs failed:\n" + "\n".join(kinds[:20])
 
 
-def test_an_interrupted_call_goes_on_and_reads_again_what_failed(keep, tmp_path):
+def test_an_interrupted_call_goes_on_and_reads_again_what_failed(tmp_path):
+    keep = tmp_path / "failed inputs"
+    keep.mkdir()
     journal = ("--journal", str(tmp_path / "journal.jsonl"), "--inputs", "124", "--readers", "fuzz_planted:READERS")
     first = run_engine(*journal, keep=keep)
     again = run_engine(*journal, keep=keep)

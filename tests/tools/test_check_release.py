@@ -1,6 +1,7 @@
 """What tools/check_release.py looks for, and the files of a release that must agree with each other."""
 
 import importlib.util
+import sys
 import tomllib
 from pathlib import Path
 
@@ -64,6 +65,25 @@ def test_every_dependency_of_the_core_has_a_lowest_version(check_release):
     for unbounded in ("numpy", "numpy<3", "numpy>=1,<3"):
         with pytest.raises(SystemExit, match="NAME>=VERSION"):
             check_release.list_lowest([unbounded])
+
+
+def test_an_interpreter_that_does_not_start_is_passed_over(check_release, tmp_path, monkeypatch):
+    """pyenv puts commands on the search path that only print an error when their version is not selected."""
+    command, installed = tmp_path / "shims" / "python3.99", tmp_path / "versions" / "3.99.1" / "bin" / "python3.99"
+    for path, code in ((command, 127), (installed, 0)):
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\nexit {code}\n")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(command.parent))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert check_release.find_interpreter("3.99") == str(installed)
+    installed.unlink()
+    assert check_release.find_interpreter("3.99") is None
+
+
+def test_a_command_that_fails_ends_the_check_with_what_it_printed(check_release):
+    with pytest.raises(SystemExit, match=r"ended with 3\nso much\n"):
+        check_release.run(sys.executable, "-c", "print('so much'); raise SystemExit(3)")
 
 
 def test_the_citation_is_of_this_version():

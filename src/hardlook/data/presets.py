@@ -88,7 +88,7 @@ class InstanceFiles:
 def list_presets() -> tuple[str, ...]:
     """The names of all datasets in the table."""
     layouts, instances = _read_table()
-    return tuple(dict.fromkeys(one.dataset for one in (*layouts, *instances)))
+    return tuple(dict.fromkeys([*(one.dataset for one in layouts), *(one.dataset for one in instances)]))
 
 
 def list_map_presets() -> tuple[str, ...]:

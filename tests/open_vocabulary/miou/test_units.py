@@ -3,6 +3,8 @@ import tarfile
 
 import numpy as np
 import published_folders as folders
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hardlook.data import rle
@@ -299,7 +301,7 @@ def test_a_run_on_a_published_dataset_end_to_end(tmp_path):
     assert done.scored.scorecard.get("open-miou").value > 0.5
 
 
-def test_shards_are_scored_as_the_same_files_in_folders_are(tmp_path):
+def test_shards_and_tables_are_scored_as_the_same_files_in_folders_are(tmp_path):
     folders.make_pairs(tmp_path, "images", "masks", [0, 1, 1, 255], image_end=".png")
     folders.save_map(tmp_path / "pred" / "a.png", [0, 1, 0, 0])
     folders.save_map(tmp_path / "pred" / "b.png", [1, 1, 1, 0])
@@ -309,7 +311,16 @@ def test_shards_are_scored_as_the_same_files_in_folders_are(tmp_path):
             shard.add(tmp_path / "images" / f"{stem}.png", f"{stem}.png")
             shard.add(tmp_path / "masks" / f"{stem}.png", f"{stem}.seg.png")
     shared = {"labels": str(tmp_path / "labels.txt"), "pred": tmp_path / "pred", "resamples": 0}
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    cells = {
+        column: [
+            {"bytes": (tmp_path / name / f"{stem}.png").read_bytes(), "path": f"{stem}.png"} for stem in ("a", "b")
+        ]
+        for column, name in (("image", "images"), ("mask", "masks"))
+    }
+    pq.write_table(pa.table({name: pa.array(rows, kind) for name, rows in cells.items()}), tmp_path / "val.parquet")
     sources = {
+        "tables": {"data": {"hf-dataset": tmp_path / "val.parquet"}},
         "folders": {"gt": tmp_path / "masks", "data": {"images": tmp_path / "images"}},
         "shards": {"data": {"webdataset": tmp_path / "0000.tar"}},
     }
@@ -319,5 +330,5 @@ def test_shards_are_scored_as_the_same_files_in_folders_are(tmp_path):
         values[name] = [(score.name, score.slice, score.value) for score in done.scored.scorecard.scores]
         (unit, _) = list_units(SemanticOptions(**{**shared, **given}))
         assert prepare_unit(unit).payload.image.shape == (4, 6, 3)
-    assert values["folders"] == values["shards"]
+    assert values["folders"] == values["shards"] == values["tables"]
     assert values["shards"][0][2] not in (0, 1)

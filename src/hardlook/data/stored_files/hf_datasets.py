@@ -147,7 +147,7 @@ def _read_names(file: Path, column: str) -> Sequence[str | None]:
     if file.suffix == ".parquet":
         table = _open_parquet(file).read(columns=[f"{column}.path"])
         return [value["path"] for value in table.column(column).to_pylist()]
-    paths = []
+    paths: list[str | None] = []
     for chunk in _open_arrow(file).column(column).chunks:
         paths += chunk.field("path").to_pylist() if not chunk.null_count else [(v or {}).get("path") for v in chunk]
     return paths

@@ -213,7 +213,7 @@ def _read_index(shard: Path) -> Iterator[ShardSample]:
                 if end in members:
                     raise DataError(f"two members {end}", file=shard, unit=key, remedy="write one of each kind")
                 members[end] = TarMember(shard, info.name, info.offset_data, info.size)
-                archive.members = []  # tarfile keeps every header otherwise
+                archive.members = []  # type: ignore[attr-defined]  # tarfile keeps every header otherwise
             # tarfile takes a header that is cut off or damaged for the end.
             stream.seek(archive.offset)
             if stream.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
