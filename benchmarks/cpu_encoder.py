@@ -5,6 +5,7 @@ per call, one thread, seconds of processor time (the best of five rounds of 32 i
 """
 
 import time
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,11 +23,14 @@ def main() -> None:
     encoder = EfficientNetLite0()
     network = encoder._network
 
-    def encode_plainly(image):
+    def encode_plainly(image: Any) -> Any:
         with exact_inference():
             return network(encoder.prepare_inputs([image]), ())[0].mean((2, 3)).numpy()
 
-    ways = {"plain network": encode_plainly, "as runs encode": lambda image: encoder.encode_vectors([image]).vectors}
+    ways: dict[str, Any] = {
+        "plain network": encode_plainly,
+        "as runs encode": lambda image: encoder.encode_vectors([image]).vectors,
+    }
     answers = {name: np.concatenate([encode(image) for image in images[:8]]) for name, encode in ways.items()}
     seconds = dict.fromkeys(ways, np.inf)
     for _ in range(ROUNDS):

@@ -7,7 +7,9 @@ seed. The last rows compare 25,000, 50,000 and 100,000 thumbnails, which are par
 
 import argparse
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -55,7 +57,7 @@ def main() -> None:
         print(f"{size} thumbnails compared in {time.perf_counter() - start:.1f} s, {len(pairs)} pairs")
 
 
-def make_copies(image, rng):
+def make_copies(image: Any, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
     """(kind, copy) for each kind of change."""
     yield "JPEG at quality 50", save(image, 50)
     yield "JPEG at quality 20", save(image, 20)
@@ -70,34 +72,34 @@ def make_copies(image, rng):
     yield "mirrored, cropped 10%, halved, quality 50", save(scale(crop(image, 0.1, rng)[:, ::-1], 0.5), 50)
 
 
-def save(image, quality):
+def save(image: Any, quality: int) -> Any:
     encoded = cv2.imencode(".jpg", np.ascontiguousarray(image), [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
     return cv2.imdecode(encoded, cv2.IMREAD_COLOR)
 
 
-def scale(image, factor):
+def scale(image: Any, factor: float) -> Any:
     way = cv2.INTER_AREA if factor < 1 else cv2.INTER_CUBIC
     return cv2.resize(np.ascontiguousarray(image), None, fx=factor, fy=factor, interpolation=way)
 
 
-def crop(image, share, rng):
+def crop(image: Any, share: float, rng: np.random.Generator) -> Any:
     height, width = (round(side * (1 - share)) for side in image.shape[:2])
     top, left = rng.integers(0, image.shape[0] - height + 1), rng.integers(0, image.shape[1] - width + 1)
     return image[top : top + height, left : left + width]
 
 
-def make_parts(files, count, rng):
+def make_parts(files: Sequence[Path], count: int, rng: np.random.Generator) -> Any:
     """(count, 32, 32) thumbnails of random parts of the images, half as wide and high, every second upside down."""
     images = [cv2.cvtColor(read_image(path), cv2.COLOR_RGB2GRAY) for path in files]
     parts = [make_thumbnail(crop(images[number % len(images)], 0.5, rng)) for number in range(count)]
     return np.stack([part[::-1] if number % 2 else part for number, part in enumerate(parts)])
 
 
-def draw_pairs(path, files, pairs, similar):
+def draw_pairs(path: Path, files: Sequence[Path], pairs: Any, similar: Any) -> None:
     """Every pair side by side, the most similar first."""
     tiles = []
     for place in np.argsort(-similar, kind="stable"):
-        two = [cv2.resize(cv2.imread(str(files[number])), (80, 80)) for number in pairs[place]]
+        two = [cv2.resize(read_image(files[number])[..., ::-1].copy(), (80, 80)) for number in pairs[place]]
         tile = np.vstack([np.hstack(two), np.full((14, 160, 3), 255, np.uint8)])
         cv2.putText(tile, f"{similar[place]:.3f}", (4, 91), cv2.FONT_HERSHEY_SIMPLEX, 0.35, (0, 0, 0))
         tiles.append(np.hstack([tile, np.zeros((94, 6, 3), np.uint8)]))

@@ -64,7 +64,8 @@ class MovedModules(MetaPathFinder, Loader):
             return getattr(importlib.import_module(place), now)
 
         module.__dict__["__getattr__"] = look_up
-        # `hardlook.runs` was a package and is a public function: the package, once imported, takes the function's place.
+        # `hardlook.runs` was a package and is a function: the package, once imported, takes the function's place.
         public: dict[str, str] = vars(sys.modules["hardlook"])["_PLACES"]
         if function := public.get(module.__name__.removeprefix("hardlook.")):
+            module.__doc__ = f"Names of the last release; a call is one of `{function}`."
             make_callable(module.__name__, function)

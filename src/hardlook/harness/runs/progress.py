@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -89,12 +90,11 @@ class NotebookProgress(NoProgress):
     """A bar in the output of a notebook's cell, drawn at most a few times per second."""
 
     def __init__(self, total: int, done: int) -> None:
-        from IPython.display import HTML, display  # type: ignore[import-not-found]
-
+        shown: Any = importlib.import_module("IPython.display")
         self.total, self.done, self.failed = total, done, 0
         self.start, self.start_done, self.drawn = time.monotonic(), done, 0.0
-        self.html = HTML
-        self.handle: Any = display(HTML(self.draw()), display_id=True)
+        self.html = shown.HTML
+        self.handle = shown.display(self.html(self.draw()), display_id=True)
 
     def draw(self) -> str:
         """The bar as HTML, with the rate and the time left."""
