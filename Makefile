@@ -34,7 +34,7 @@ docs: $(VENV)/docs-installed
 
 # The wheel as a user meets it: built, installed with the newest and the lowest versions, run.
 release: $(VENV)/release-installed
-	$(BIN)/python tools/check_release.py
+	$(BIN)/python tools/check_release.py $(CHECK)
 
 clean:
 	rm -rf $(VENV) $(FAMILIES) demo

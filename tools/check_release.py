@@ -154,11 +154,14 @@ def main() -> None:
     """Build, check, install and run; prints one line per step."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder for the two files (default: dist)")
-    out: Path = parser.parse_args().out
+    parser.add_argument("--no-install", action="store_true", help="check the two files, and install them nowhere")
+    given = parser.parse_args()
+    out: Path = given.out
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     lowest = list_lowest(project["project"]["dependencies"])
     cases: list[tuple[str, str, list[str]]] = [("newest", sys.executable, []), ("lowest", sys.executable, lowest)]
-    for version in OTHER_VERSIONS:
+    cases = [] if given.no_install else cases
+    for version in OTHER_VERSIONS if not given.no_install else ():
         if interpreter := find_interpreter(version):
             cases.append(("newest", interpreter, []))
         else:
