@@ -10,6 +10,7 @@ import pytest
 
 import hardlook as hl
 from hardlook.errors import HardlookError, ModelError, OptionError
+from hardlook.models.families.timm_encoders import TimmFeatures
 from hardlook.models.identity import identify
 from hardlook.models.registry import build
 
@@ -67,6 +68,35 @@ def test_tokens_of_a_transformer_are_a_map_in_the_images_order():
     assert spatial.shape == (64, 10, 10)
     for row, column in ((0, 0), (0, 9), (9, 0), (3, 7)):
         assert np.array_equal(spatial[:, row, column], tokens[row * 10 + column])
+
+
+class Tokens(torch.nn.Module):
+    """Features of `count` tokens, as of networks of timm that do not say how many come before the patches."""
+
+    feature_info = ({"reduction": 16},)
+    num_features = 2
+
+    def __init__(self, count):
+        super().__init__()
+        self.count = count
+
+    def forward_features(self, images):
+        return torch.arange(len(images) * self.count * 2.0).reshape(len(images), self.count, 2)
+
+    def forward_head(self, features, pre_logits=False):
+        return features[:, 0]
+
+
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_tokens_before_the_patches_are_no_part_of_the_map(before):
+    found = TimmFeatures(Tokens(6 + before), None)(torch.zeros(1, 3, 32, 48))
+    expected = torch.arange(before * 2.0, before * 2 + 12).reshape(2, 3, 2).permute(2, 0, 1)
+    assert torch.equal(found["last_hidden_state"][0], expected)
+
+
+@pytest.mark.parametrize("count", [5, 9, 12])
+def test_tokens_that_form_no_grid_give_no_map(count):
+    assert set(TimmFeatures(Tokens(count), None)(torch.zeros(1, 3, 32, 48))) == {"pooler_output"}
 
 
 @pytest.mark.parametrize(("name", "layer"), [(VIT, 0), (VIT, -2), (CONV, 1), (CONV, 4), ("test_mambaout", 2)])
