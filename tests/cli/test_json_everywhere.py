@@ -127,7 +127,7 @@ SLOW = {
     "build study-weights", "build toss", "clicks ablation", "clicks cost", "clicks difficulty", "clicks evaluate",
     "clicks show", "clicks train", "collect delete",
     "compare", "data contexts-from-voc", "data inspect", "data plant-contexts", "data spuriousness", "leaderboard",
-    "collect init review", "collect serve", "serve", "similarity analyse", "similarity make", "weights install",
+    "collect init review", "collect serve", "gate", "serve", "similarity analyse", "similarity make", "weights install",
     "join",
 }  # fmt: skip
 

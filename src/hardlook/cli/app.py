@@ -70,7 +70,7 @@ COMMANDS = {
     ),
     "gate": (
         "hardlook.cli.compare:gate",
-        "Compare a run with a baseline, and exit with 5 where it is worse: for continuous integration.",
+        "Compare a run with a baseline on the units that they share, and exit with 5 where it is worse.",
     ),
     "leaderboard": (
         "hardlook.cli.leaderboard:leaderboard",
