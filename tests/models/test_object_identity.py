@@ -82,6 +82,21 @@ def test_a_function_is_hashed_with_what_it_uses(monkeypatch):
 
     assert hash_object(make(1)) != hash_object(make(2))
 
+    def make_default(value):
+        def scaled(image, by=value):
+            return image * by
+
+        return scaled
+
+    def make_keyword(value):
+        def scaled(image, *, by=value):
+            return image * by
+
+        return scaled
+
+    for one in (make_default, make_keyword):
+        assert hash_object(one(1)) == hash_object(one(1)) != hash_object(one(2))
+
 
 PROGRAM = """
 import sys
@@ -126,7 +141,7 @@ def test_networks_are_known_by_their_parameters_and_their_mode():
 
 def test_what_cannot_be_hashed_asks_for_a_fingerprint():
     holder = Holder(a=(one for one in range(3)))
-    with pytest.raises(ModelError, match="generator, of which it cannot be told"):
+    with pytest.raises(ModelError, match="generator, whose changes cannot be detected"):
         hash_object(holder)
     holder.fingerprint = lambda: "mine"
     identity, _, words = identify_given(holder, name="holder", role="saliency")

@@ -220,8 +220,8 @@ class _ObjectHasher:
         state = _get_state(value)
         if state is None:
             raise ModelError(
-                f"the model holds a {type(value).__module__}.{type(value).__qualname__}, of which it cannot be told "
-                "whether it has changed",
+                f"the model holds a {type(value).__module__}.{type(value).__qualname__}, whose changes cannot be "
+                "detected",
                 remedy="give the model a method fingerprint() that returns a text which changes when its answers do",
             )
         self.add(state)

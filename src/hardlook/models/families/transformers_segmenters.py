@@ -47,7 +47,7 @@ class HubSemanticSegmenter(HubModel):
 class HubUniversalSegmenter(HubModel):
     """Mask2Former, MaskFormer or OneFormer: queries with a class and a mask, read as each role needs them.
 
-    OneFormer is told the task of the role. `things` are the countable labels; detections are of these alone.
+    OneFormer gets the task of the role as its input. `things` are the countable labels; detections are of these alone.
     """
 
     def __init__(self, folder: HubFolder, things: Sequence[str] = (), threshold: float = 0.5) -> None:
