@@ -229,3 +229,13 @@ def test_frames_of_a_run(folder):
     assert run.score("iou", **{"class": classes["class"][0]}).value == pytest.approx(classes["value"][0], nan_ok=True)
     with pytest.raises(OptionError, match="it has slices by: class; "):
         run.slices("weather")
+
+
+def test_a_score_that_no_unit_defines_is_shown_as_undefined(tmp_path):
+    own = hl.benchmark(
+        "own-undefined", role="semantic-segmenter", units=[1, 2], scores=("a", "b"),
+        evaluate=lambda unit, model: {"a": float("nan"), "b": 1.0},
+    )  # fmt: skip
+    run = hl.run(own, model=Mine(), out=tmp_path / "run", progress=False)
+    assert run.scores["a"].n == 0 and run.scores["a"].reason == "no unit has a defined value"
+    assert "a: undefined" in repr(run) and run.scores["b"].value == 1.0

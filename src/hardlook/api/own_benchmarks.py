@@ -178,7 +178,11 @@ class _OwnFunctions:
             values = records[score].to_numpy()
             defined = np.isfinite(values)
             sums += [np.where(defined, values, 0.0), defined.astype(np.float64)]
-        entries = tuple(Entry(score, int(sums[2 * place + 1].sum()), where) for place, score in enumerate(self.scores))
+        counts = [int(one.sum()) for one in sums[1::2]]
+        entries = tuple(
+            Entry(score, n, where, reason="" if n else "no unit has a defined value")
+            for score, n in zip(self.scores, counts, strict=True)
+        )
         key = (self.card.name, *(f"{name}={value}" for name, value in where.items()))
         labels = records[self.cluster].to_list() if self.cluster else None
         return SumTally(entries, np.stack(sums, axis=1), _divide_pairs, key, self.cluster or "unit", labels)
