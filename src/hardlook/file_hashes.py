@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import sqlite3
 import stat
@@ -34,6 +35,7 @@ Algorithm = Literal["sha256", "xxh3"]
 _State = tuple[int, int, int, int]  # inode, bytes, nanoseconds of the last modification and of the last change
 _MAX_PARAMETERS = 500  # parameters of a query; old SQLite allows 999
 _MIN_AGE_NANOSECONDS = 2_000_000_000
+_calls = itertools.count()
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS file_hashes (path TEXT, algorithm TEXT, inode TEXT, size INTEGER, "
     "modified INTEGER, changed INTEGER, hash TEXT, PRIMARY KEY (path, algorithm))"
@@ -98,6 +100,24 @@ def group_equal_hashes(hashes: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     for position, value in enumerate(hashes):
         groups.setdefault(value, []).append(position)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+
+def file_version(path: Path) -> tuple[int, ...]:
+    """A key for caches, in this process, of what a file or folder holds: it changes whenever the content may have.
+
+    One that changed within the last two seconds gets a new key at each call, since a second change in the same tick of
+    the file system's clock could not be seen. The key of what does not exist is empty.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> file_version(folder) == file_version(folder), file_version(folder / "missing")
+    (False, ())
+    """
+    try:
+        state = _state(os.stat(path))  # noqa: PTH116
+    except OSError:
+        return ()
+    return state if time.time_ns() - max(state[2:]) > _MIN_AGE_NANOSECONDS else (*state, next(_calls))
 
 
 def _absolute(path: Path) -> str:

@@ -23,7 +23,7 @@ mask does not distinguish objects. No pixel is void.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -38,13 +38,13 @@ from hardlook.data.class_masks.source import (
     FolderListing,
     PickledByFields,
     check_mask_size,
-    modification_time,
     read_image_size,
 )
 from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.data.coco_detection import ImageObjects, read_instances
 from hardlook.data.images import read_image
 from hardlook.errors import DataError, OptionError
+from hardlook.file_hashes import file_version
 
 FOLDERS = ("train2014", "val2014", "train2017", "val2017", "images")
 _NUMBER = re.compile(r"(?:.*\D)?(\d+)")
@@ -135,11 +135,11 @@ class CocoClassMasks(PickledByFields):
 
     @cached_property
     def _images(self) -> Mapping[int, Path]:
-        return _list_images(self.folders, tuple(map(modification_time, self.folders)))
+        return _list_images(self.folders, tuple(map(file_version, self.folders)))
 
     @cached_property
     def _annotations(self) -> tuple[tuple[str, ...], Mapping[int, ImageObjects], Mapping[int, int]]:
-        return _read_annotations(self.instances, tuple(map(modification_time, self.instances)))
+        return _read_annotations(self.instances, tuple(map(file_version, self.instances)))
 
     def _image_path(self, number: int, unit: str) -> Path:
         if number not in self._images:
@@ -193,7 +193,7 @@ def _parse_token(token: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4)
-def _list_images(folders: tuple[Path, ...], _changed: tuple[int, ...]) -> Mapping[int, Path]:
+def _list_images(folders: tuple[Path, ...], _versions: tuple[Hashable, ...]) -> Mapping[int, Path]:
     found: dict[int, Path] = {}
     for folder in folders:
         listing = FolderListing(folder)
@@ -206,7 +206,7 @@ def _list_images(folders: tuple[Path, ...], _changed: tuple[int, ...]) -> Mappin
 # A process parses these hundreds of megabytes once, however many pickled sources it receives.
 @lru_cache(maxsize=2)
 def _read_annotations(
-    files: tuple[Path, ...], _changed: tuple[int, ...]
+    files: tuple[Path, ...], _versions: tuple[Hashable, ...]
 ) -> tuple[tuple[str, ...], Mapping[int, ImageObjects], Mapping[int, int]]:
     """Class names, objects by image number, and class number by category id."""
     sets = [read_instances(path) for path in files]

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -32,13 +32,13 @@ from hardlook.data.class_masks.source import (
     FolderListing,
     PickledByFields,
     describe_read_error,
-    modification_time,
     read_bright_mask,
     read_image_size,
 )
 from hardlook.data.class_tokens import parse_named_token
 from hardlook.data.images import SUFFIXES, read_image
 from hardlook.errors import DataError
+from hardlook.file_hashes import file_version
 
 IMAGE_SUFFIXES = tuple(suffix for suffix in SUFFIXES if suffix != ".png")  # .png files are masks
 _NOT_COMPARED = re.compile(r"[^a-z1-9]")
@@ -53,7 +53,7 @@ class FssClassMasks(PickledByFields):
     @cached_property
     def classes(self) -> tuple[str, ...]:
         """The class folders' names, sorted."""
-        return _list_class_folders(self.root, modification_time(self.root))
+        return _list_class_folders(self.root, file_version(self.root))
 
     def paths(self) -> Mapping[str, Path]:
         """The one folder."""
@@ -152,7 +152,7 @@ def open_fss(folder: Path) -> ClassMaskSource:
     """The source at `folder`, or one or two folders named `fewshot_data` below it, as the archive unpacks."""
     folder = Path(folder)
     for root in (folder / "fewshot_data" / "fewshot_data", folder / "fewshot_data", folder):
-        if root.is_dir() and _list_class_folders(root, modification_time(root)):
+        if root.is_dir() and _list_class_folders(root, file_version(root)):
             return FssClassMasks(root)
     what = "no FSS-1000 here" if folder.is_dir() else "the folder does not exist"
     remedy = "pass the folder that holds one folder per class, with <n>.jpg and <n>.png in it"
@@ -164,6 +164,6 @@ def _reduce_name(name: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _list_class_folders(root: Path, _changed: int) -> tuple[str, ...]:
+def _list_class_folders(root: Path, _version: Hashable) -> tuple[str, ...]:
     masks = {folder.name: FolderListing(folder, (".png",)) for folder in root.iterdir()}
     return tuple(sorted(name for name, stems in masks.items() if any(map(str.isdecimal, stems))))

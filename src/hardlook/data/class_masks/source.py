@@ -16,7 +16,7 @@ True
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from hardlook.data.images import SUFFIXES, open_header, read_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.errors import DataError
+from hardlook.file_hashes import file_version
 
 VOID = 255
 MAP_SUFFIXES = (".png", ".npy", ".npz", ".bmp", ".tif", ".tiff")
@@ -113,12 +114,12 @@ class FolderListing(PickledByFields):
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
-        return _list_folder(self.folder, self.suffixes, modification_time(self.folder))
+        return _list_folder(self.folder, self.suffixes, file_version(self.folder))
 
 
 # A worker may unpickle one source many times but lists a folder only once.
 @lru_cache(maxsize=4096)
-def _list_folder(folder: Path, suffixes: tuple[str, ...], _changed: int) -> Mapping[str, str]:
+def _list_folder(folder: Path, suffixes: tuple[str, ...], _version: Hashable) -> Mapping[str, str]:
     if not folder.is_dir():
         return {}
     ranked = {suffix: rank for rank, suffix in enumerate(suffixes)}
@@ -129,14 +130,6 @@ def _list_folder(folder: Path, suffixes: tuple[str, ...], _changed: int) -> Mapp
         if rank is not None and (stem not in found or rank < found[stem][0]):
             found[stem] = (rank, name)
     return {stem: name for stem, (_, name) in sorted(found.items())}
-
-
-def modification_time(path: Path) -> int:
-    """When a folder or file was last modified, in nanoseconds; 0 if it does not exist."""
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
 
 
 def read_binary_mask(path: Path, size: tuple[int, int]) -> ClassMask:

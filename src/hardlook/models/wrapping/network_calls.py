@@ -256,13 +256,13 @@ def evaluation_mode(modules: Sequence[Any]) -> Iterator[None]:
             part.training = True
 
 
-def _stamp_file(path: Path) -> tuple[int, int]:
+def _stamp_file(path: Path) -> tuple[int, ...]:
     status = path.stat()
-    return status.st_mtime_ns, status.st_size
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 @functools.lru_cache(maxsize=4)
-def _open_file(path: Path, stamp: tuple[int, int], kind: str, device: str) -> Any:
+def _open_file(path: Path, stamp: tuple[int, ...], kind: str, device: str) -> Any:
     """An open network of a file; it is kept here and not in the model, so that models pickle and stay comparable."""
     if kind == "onnx":
         # One thread: sums of floats, and so answers, must not depend on the machine's cores.
@@ -282,7 +282,7 @@ def _open_file(path: Path, stamp: tuple[int, int], kind: str, device: str) -> An
 
 
 @functools.lru_cache(maxsize=4)
-def _read_program(path: Path, stamp: tuple[int, int]) -> Any:
+def _read_program(path: Path, stamp: tuple[int, ...]) -> Any:
     torch = require("torch", extra="torch")
     try:
         return torch.export.load(path)
