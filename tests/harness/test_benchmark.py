@@ -89,3 +89,21 @@ def test_a_score_may_be_better_the_other_way_in_some_slices():
     wrong = iou.within({"support": "wrong", "class": "cat"})
     assert wrong.direction == "lower is better" and iou.direction == "higher is better"
     assert replace(iou, ranked=False).direction == ""
+
+
+@pytest.mark.parametrize("name", ["closed-miou", "open-miou", "open-ap", "open-pq", "rclicks"])
+def test_units_that_are_found_by_id_are_those_of_the_list(name):
+    benchmark = find_benchmark(name)
+    options = benchmark.options(scenes=20)
+    listed = {unit.id: unit for unit in benchmark.list_units(options)}
+    assert benchmark.find_units(options, list(listed)) == listed
+    (first, *_, last) = listed
+    no_scenes = [f"{last}0", last.replace("1", "3"), first.replace("0", "00", 1), f"{first}\n", "", "/etc/passwd"]
+    assert benchmark.find_units(options, [last, *no_scenes]) == {last: listed[last]}
+
+
+@pytest.mark.parametrize("name", ["closed-miou", "open-miou", "open-ap", "open-pq", "rclicks"])
+def test_units_of_other_data_are_not_guessed(name, tmp_path):
+    benchmark = find_benchmark(name)
+    options = benchmark.options(data={"images": tmp_path})
+    assert benchmark.find_units(options, ["scene-0001"]) is None

@@ -7,7 +7,7 @@ reports). docs/concepts.md walks through one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -219,6 +219,8 @@ class Benchmark:
       comparable with, such as one dataset; empty for all units.
     - `list_folds(options)`: the folds of these options, for models that are trained per fold; the options then have a
       field `folds`, and the units of two folds are disjoint.
+    - `find_units(options, ids)`: the units with these ids, by id, without listing all others; an id that no unit has is
+      left out. None where these options have no such way; all units are listed then.
     """
 
     card: BenchmarkCard
@@ -240,6 +242,7 @@ class Benchmark:
     caption: Callable[[Record], str] | None = None
     published_slice: Callable[[Scorecard, Any], Mapping[str, str]] | None = None
     list_folds: Callable[[Any], Sequence[int]] | None = None
+    find_units: Callable[[Any, Collection[str]], Mapping[str, Unit] | None] | None = None
 
 
 # Names of functions in 0.1.0, when a benchmark was a class with methods; read for one release.

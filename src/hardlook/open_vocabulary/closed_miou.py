@@ -40,7 +40,7 @@ from hardlook.open_vocabulary.miou.scores import (
     overall_scores,
     per_image_miou,
 )
-from hardlook.open_vocabulary.miou.units import list_sources, list_units, prepare_unit
+from hardlook.open_vocabulary.miou.units import find_units, list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.record_columns import read_label_names
 from hardlook.open_vocabulary.sections import add_warnings, find_scores, find_scores_by_class
 from hardlook.open_vocabulary.vocabulary import check_same_truth, map_to_closed_labels, relabel_map
@@ -250,6 +250,7 @@ CLOSED_MIOU = Benchmark(
     options=ClosedMiouOptions,
     schema=SCHEMA,
     list_units=list_units,
+    find_units=find_units,
     evaluate=evaluate_units,
     score=partial(score_records, CARD),
     report=build_sections,

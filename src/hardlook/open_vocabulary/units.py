@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,14 +18,26 @@ from hardlook.world.planted import PlantedWorld
 
 Prediction = TypeVar("Prediction")
 
+_SCENE = re.compile("scene-([0-9]{4,18})")
+
 
 def list_scenes(options: SceneOptions, payload: Any) -> list[Unit]:
     """One unit per scene of the planted world, such as `scene-0007`: `payload` with its `scene` and `context`."""
     world = _planted_world(options)
-    return [
-        Unit(f"scene-{index:04d}", replace(payload, scene=(world, index), context=world.context(index)))
-        for index in range(len(world))
-    ]
+    return [_make_scene(world, index, payload) for index in range(len(world))]
+
+
+def find_scenes(options: SceneOptions, payload: Any, ids: Collection[str]) -> dict[str, Unit]:
+    """Those of the units of `list_scenes` with these ids; the others are not made."""
+    world = _planted_world(options)
+    numbers = {name: int(digits[1]) for name in ids if (digits := _SCENE.fullmatch(name))}
+    found = (_make_scene(world, index, payload) for index in numbers.values() if index < len(world))
+    # `scene-00007` is no scene, though its number is.
+    return {unit.id: unit for unit in found if unit.id in numbers}
+
+
+def _make_scene(world: PlantedWorld, index: int, payload: Any) -> Unit:
+    return Unit(f"scene-{index:04d}", replace(payload, scene=(world, index), context=world.context(index)))
 
 
 def list_given_sources(options: SceneOptions, **label_sets: str | None) -> dict[str, Path | str]:

@@ -10,7 +10,7 @@ from hardlook.rclicks.options import RClicksOptions, get_readings
 from hardlook.rclicks.published import list_results, list_tables, published_slice
 from hardlook.rclicks.report import build_sections, describe_unit, draw_unit
 from hardlook.rclicks.scores import QUALITIES, SCORES, compute_unit_qualities, score_records, tally_records
-from hardlook.rclicks.units import list_sources, list_units, prepare_unit
+from hardlook.rclicks.units import find_units, list_sources, list_units, prepare_unit
 
 CARD = BenchmarkCard(
     name="rclicks",
@@ -41,6 +41,7 @@ RCLICKS = Benchmark(
     options=RClicksOptions,
     schema=SCHEMA,
     list_units=list_units,
+    find_units=find_units,
     evaluate=evaluate_units,
     evaluate_each=evaluate_each,
     score=partial(score_records, CARD),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from hardlook.world.layouts import ISEGM_IGNORE, make_trimap
 from hardlook.world.planted import PlantedWorld
 
 PLANTED = "planted"
+_SCENE = re.compile(f"{PLANTED}/([0-9]{{6,18}})")
 PEOPLE = 24  # simulated people per instance
 SHOWN = 5  # names of what is left out
 Points = NDArray[np.float64]
@@ -55,11 +57,7 @@ def list_units(options: RClicksOptions) -> UnitList:
     if options.planted:
         check_data_options(options)
         world = planted_world(options)
-        names = [f"{index + 1:06d}" for index in range(len(world))]
-        return UnitList(
-            _make_unit(InstanceUnit(options, PLANTED, name, name, scene=(world, index), simulated_people=simulated))
-            for index, name in enumerate(names)
-        )
+        return UnitList(_make_scene(options, world, index) for index in range(len(world)))
     listed = list_instances(
         options.data, at_most=options.at_most, seed=options.seed, min_area=options.min_area, split=options.split
     )
@@ -74,6 +72,17 @@ def list_units(options: RClicksOptions) -> UnitList:
     firsts = {(one.dataset, one.image): one for one in reversed(instances)}
     instances = [replace(one, first_of_image=firsts[one.dataset, one.image] is one) for one in instances]
     return UnitList(map(_make_unit, instances), left_out)
+
+
+def find_units(options: RClicksOptions, ids: Collection[str]) -> Mapping[str, Unit] | None:
+    """The units with these ids, where they are scenes of the planted world; None for other data."""
+    if not options.planted:
+        return None
+    world = planted_world(options)
+    numbers = {name: int(digits[1]) for name in ids if (digits := _SCENE.fullmatch(name))}
+    found = (_make_scene(options, world, number - 1) for number in numbers.values() if 0 < number <= len(world))
+    # `planted/0000001` is no scene, though its number is.
+    return {unit.id: unit for unit in found if unit.id in numbers}
 
 
 def check_data_options(options: RClicksOptions) -> None:
@@ -161,6 +170,11 @@ def read_instance(payload: InstanceUnit) -> Instance:
     assert payload.source is not None
     target = payload.source.read_target()
     return Instance(payload.dataset, payload.name, payload.source.read(), target.mask, target.ignore)
+
+
+def _make_scene(options: RClicksOptions, world: PlantedWorld, index: int) -> Unit:
+    name, simulated = f"{index + 1:06d}", options.users == PLANTED_USERS
+    return _make_unit(InstanceUnit(options, PLANTED, name, name, scene=(world, index), simulated_people=simulated))
 
 
 def _make_unit(payload: InstanceUnit) -> Unit:

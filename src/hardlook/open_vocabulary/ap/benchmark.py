@@ -11,7 +11,7 @@ from hardlook.open_vocabulary.ap.evaluation import SCHEMA, evaluate_units, merge
 from hardlook.open_vocabulary.ap.options import OpenApOptions, get_readings
 from hardlook.open_vocabulary.ap.report import build_sections, describe_unit, draw_unit
 from hardlook.open_vocabulary.ap.scores import SCORES, compute_unit_qualities, score_records, tally_records
-from hardlook.open_vocabulary.ap.units import list_sources, list_units, prepare_unit
+from hardlook.open_vocabulary.ap.units import find_units, list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
 from hardlook.open_vocabulary.published import find_published_dataset, list_ap_results, list_ap_tables
 
@@ -50,6 +50,7 @@ OPEN_AP = Benchmark(
     options=OpenApOptions,
     schema=SCHEMA,
     list_units=list_units,
+    find_units=find_units,
     evaluate=evaluate_units,
     score=partial(score_records, CARD),
     report=build_sections,

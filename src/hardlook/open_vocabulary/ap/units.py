@@ -8,7 +8,7 @@ folder and beside `--data lvis=DIR`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from hardlook.harness.benchmark import Unit
 from hardlook.models.roles import Image
 from hardlook.open_vocabulary.ap.options import OpenApOptions
 from hardlook.open_vocabulary.label_similarity import check_senses, find_label
-from hardlook.open_vocabulary.units import check_size, list_given_sources, list_scenes
+from hardlook.open_vocabulary.units import check_size, find_scenes, list_given_sources, list_scenes
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.render import RenderedScene
@@ -87,10 +87,20 @@ def list_units(options: OpenApOptions) -> Sequence[Unit]:
             raise OptionError("--gt and --pred go together, beside at most --data images=DIR", remedy=_REMEDY)
         return _list_dataset(options, options.gt, options.data.get("images"))
     if not options.data:
-        return list_scenes(options, InstanceImage(CATEGORIES, options.iou, options.keep_predictions))
+        return list_scenes(options, _describe_scenes(options))
     if set(options.data) == {"instances", "images"}:
         return _list_dataset(options, options.data["instances"], options.data["images"])
     raise OptionError(f"--data {', '.join(sorted(options.data))}: no reader for this data", remedy=_REMEDY)
+
+
+def find_units(options: OpenApOptions, ids: Collection[str]) -> Mapping[str, Unit] | None:
+    """The units with these ids, where they are scenes of the planted world; None for other data."""
+    return None if options.data or options.gt or options.pred else find_scenes(options, _describe_scenes(options), ids)
+
+
+def _describe_scenes(options: OpenApOptions) -> InstanceImage:
+    """What all scenes of the planted world have in common."""
+    return InstanceImage(CATEGORIES, options.iou, options.keep_predictions)
 
 
 def _open_lvis(options: OpenApOptions) -> InstanceFiles | None:

@@ -10,7 +10,7 @@ from hardlook.open_vocabulary.miou.evaluation import SCHEMA, evaluate_units, mer
 from hardlook.open_vocabulary.miou.options import OpenMiouOptions, get_readings
 from hardlook.open_vocabulary.miou.report import build_sections, describe_unit, draw_unit
 from hardlook.open_vocabulary.miou.scores import SCORES, compute_unit_qualities, score_records, tally_records
-from hardlook.open_vocabulary.miou.units import list_sources, list_units, prepare_unit
+from hardlook.open_vocabulary.miou.units import find_units, list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.published import find_published_dataset, list_miou_results, list_miou_tables
 
 MODEL = "planted-segmenter"
@@ -41,6 +41,7 @@ OPEN_MIOU = Benchmark(
     options=OpenMiouOptions,
     schema=SCHEMA,
     list_units=list_units,
+    find_units=find_units,
     evaluate=evaluate_units,
     score=partial(score_records, CARD),
     report=build_sections,

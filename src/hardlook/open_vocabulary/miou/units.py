@@ -8,7 +8,7 @@ sem_seg_predictions.json or its folder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from hardlook.metrics.confusion import MAX_TABLE_CLASSES
 from hardlook.models.roles import Image, LabelMap
 from hardlook.open_vocabulary.label_similarity import compute_label_similarity
 from hardlook.open_vocabulary.miou.options import Numbering, OpenMiouOptions, SemanticOptions
-from hardlook.open_vocabulary.units import check_size, list_given_sources, list_scenes
+from hardlook.open_vocabulary.units import check_size, find_scenes, list_given_sources, list_scenes
 from hardlook.open_vocabulary.vocabulary import BACKGROUND, join_labels
 from hardlook.reading import reading
 from hardlook.similarity.label_sets import load_label_set
@@ -101,6 +101,11 @@ def list_units(options: SemanticOptions) -> Sequence[Unit]:
     return units
 
 
+def find_units(options: SemanticOptions, ids: Collection[str]) -> Mapping[str, Unit] | None:
+    """The units with these ids, where they are scenes of the planted world; None for other data."""
+    return None if options.data or options.gt or options.pred else find_scenes(options, _describe_scenes(options), ids)
+
+
 def prepare_unit(unit: Unit) -> Unit:
     """Read the image, the true and the predicted map; their sizes must be equal."""
     content: LabelledImage = unit.payload
@@ -157,8 +162,7 @@ def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[U
             raise OptionError("--gt and --pred go together", remedy=remedy)
         return _list_folders(options, options.gt, options.data.get("images"), options.pred, predicted)
     if not options.data:
-        names = tuple(label.name for label in LABELS)
-        return list_scenes(options, LabelledImage(names, keep_prediction=options.keep_predictions))
+        return list_scenes(options, _describe_scenes(options))
     if set(options.data) == {"voc"}:
         return _list_voc(options)
     if set(options.data) == {"images", "masks"}:
@@ -169,6 +173,11 @@ def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[U
         f"{', '.join(list_map_presets())}"
     )
     raise OptionError(f"--data {', '.join(sorted(options.data))}: no reader for this data", remedy=remedy)
+
+
+def _describe_scenes(options: SemanticOptions) -> LabelledImage:
+    """What all scenes of the planted world have in common."""
+    return LabelledImage(tuple(label.name for label in LABELS), keep_prediction=options.keep_predictions)
 
 
 def _find_preset(options: SemanticOptions) -> str | None:

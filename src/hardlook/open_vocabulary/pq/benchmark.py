@@ -10,7 +10,7 @@ from hardlook.open_vocabulary.pq.evaluation import SCHEMA, evaluate_units, merge
 from hardlook.open_vocabulary.pq.options import OpenPqOptions, get_readings
 from hardlook.open_vocabulary.pq.report import build_sections, describe_unit, draw_unit
 from hardlook.open_vocabulary.pq.scores import SCORES, compute_unit_qualities, score_records, tally_records
-from hardlook.open_vocabulary.pq.units import list_sources, list_units, prepare_unit
+from hardlook.open_vocabulary.pq.units import find_units, list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.published import find_published_dataset, list_pq_results, list_pq_tables
 
 MODEL = "planted-panoptic"
@@ -37,6 +37,7 @@ OPEN_PQ = Benchmark(
     options=OpenPqOptions,
     schema=SCHEMA,
     list_units=list_units,
+    find_units=find_units,
     evaluate=evaluate_units,
     score=partial(score_records, CARD),
     report=build_sections,

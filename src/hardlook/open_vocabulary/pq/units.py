@@ -7,7 +7,7 @@ detectron2's output folder, with predictions.json and the PNGs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
@@ -31,7 +31,7 @@ from hardlook.open_vocabulary.pq.annotations import (
     read_annotations,
 )
 from hardlook.open_vocabulary.pq.options import OpenPqOptions
-from hardlook.open_vocabulary.units import check_size, list_given_sources, list_scenes
+from hardlook.open_vocabulary.units import check_size, find_scenes, list_given_sources, list_scenes
 from hardlook.reading import reading
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.world.planted import PlantedWorld
@@ -140,6 +140,17 @@ def _render_scene(content: SegmentedImage) -> SegmentedImage:
     return replace(content, truth=truth, image=rendered.image)
 
 
+def find_units(options: OpenPqOptions, ids: Collection[str]) -> Mapping[str, Unit] | None:
+    """The units with these ids, where they are scenes of the planted world; None for other data."""
+    return None if options.data or options.gt or options.pred else find_scenes(options, _describe_scenes(options), ids)
+
+
+def _describe_scenes(options: OpenPqOptions) -> SegmentedImage:
+    """What all scenes of the planted world have in common."""
+    truth = ImageSegments(WORLD_VOCABULARY, Segments((), ()))
+    return SegmentedImage(truth, keep_prediction=options.keep_predictions)
+
+
 def _find_masks(options: OpenPqOptions, side: str) -> Path:
     """The folder of PNGs of `gt` or `pred`: as given, or named as the JSON is, or detectron2's with both."""
     given: Path | None = getattr(options, f"{side}_masks")
@@ -163,8 +174,7 @@ def _list_images(options: OpenPqOptions) -> list[Unit]:
             raise OptionError("--gt and --pred go together", remedy="give both JSON files and their folders of PNGs")
         return _list_stored(options, options.gt, find_output(options.pred, PANOPTIC))
     if not data:
-        truth = ImageSegments(WORLD_VOCABULARY, Segments((), ()))
-        return list_scenes(options, SegmentedImage(truth, keep_prediction=options.keep_predictions))
+        return list_scenes(options, _describe_scenes(options))
     if set(data) == {"panoptic", "segments", "images"}:
         units, _, _ = _read_truth(options, data["panoptic"], data["segments"], data["images"])
         return list(units.values())
