@@ -20,6 +20,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 SHAPES = [(64, 64), (40, 57), (7, 200)]
+# Logits of up to 60 from random weights: processors differ by 1e-3. Another prompt's differ by whole numbers.
+CLOSE = {"rtol": 1e-3, "atol": 5e-3}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,7 @@ def test_answers_are_those_of_the_whole_network(folder, shape, multimask):
     for one, answer in zip(asked, session.predict(asked), strict=True):
         logits, scores = reference(made, image, one, several=multimask == "always")
         best = logits[int(scores.argmax())]
-        assert np.allclose(answer.state[0], best.clamp(-MAX_LOGIT, MAX_LOGIT), atol=1e-4)
+        assert np.allclose(answer.state[0], best.clamp(-MAX_LOGIT, MAX_LOGIT), **CLOSE)
         full = torch.nn.functional.interpolate(best[None, None], shape, mode="bilinear", align_corners=False)[0, 0]
         certain = np.abs(full.numpy()) > 1e-3
         assert np.array_equal(answer.mask[certain], full.numpy()[certain] > 0)
@@ -65,7 +67,7 @@ def test_each_prompt_has_its_own_previous_logits(folder):
     asked = [prompt((5, 9, True), (20 + n, 30, False), state=state) for n, state in enumerate(states)]
     for one, answer in zip(asked, session.predict(asked), strict=True):
         logits, _ = reference(made, image, one, previous=one.state)
-        assert np.allclose(answer.state[0], logits[0].clamp(-MAX_LOGIT, MAX_LOGIT), atol=1e-4)
+        assert np.allclose(answer.state[0], logits[0].clamp(-MAX_LOGIT, MAX_LOGIT), **CLOSE)
 
 
 def test_batches_answer_as_single_prompts_do(folder):
@@ -73,7 +75,7 @@ def test_batches_answer_as_single_prompts_do(folder):
     asked = [one for clicks in (1, 2, 1) for one in prompts(90, 131, clicks=clicks, count=5, seed=clicks)]
     for one, answer in zip(asked, session.predict(asked), strict=True):
         [alone] = session.predict([one])
-        assert np.allclose(answer.state, alone.state, atol=1e-4)
+        assert np.allclose(answer.state, alone.state, **CLOSE)
         assert np.mean(answer.mask != alone.mask) < 1e-3
 
 
@@ -109,7 +111,7 @@ def test_a_folder_of_the_video_model_serves(folder, tmp_path):
     for one in prompts(40, 57, clicks=2, count=2):
         [answer] = Sam2(tmp_path).open(image).predict([one])
         logits, _ = reference(still.eval(), image, one)
-        assert np.allclose(answer.state[0], logits[0].clamp(-MAX_LOGIT, MAX_LOGIT), atol=1e-4)
+        assert np.allclose(answer.state[0], logits[0].clamp(-MAX_LOGIT, MAX_LOGIT), **CLOSE)
 
 
 def test_the_report_is_told_how_it_is_driven(folder):
