@@ -122,7 +122,7 @@ def test_the_four_systems_have_the_same_files():
 
 
 def test_folders_are_not_crowded():
-    assert set(structure.find_crowded_folders()) <= {"metrics", "models/few_shot"}
+    assert set(structure.find_crowded_folders()) <= {"metrics", "models/few_shot", "networks/few_shot"}
 
 
 def test_no_names_that_say_nothing():
@@ -130,13 +130,29 @@ def test_no_names_that_say_nothing():
     assert not [str(path) for path, _ in modules().values() if path.stem in empty]
 
 
+# Made of torch modules throughout, and imported inside functions by whoever trains or runs a network.
+TORCH_PACKAGES = ("hardlook.networks.backbones", "hardlook.networks.few_shot", "hardlook.training")
+
+
 def test_extras_are_never_imported_at_the_top():
     wrong = []
     for name, (_, tree) in modules().items():
+        if name.startswith(TORCH_PACKAGES):
+            continue
         for node in tree.body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             wrong += [f"{name} imports {one}" for one in names if one.partition(".")[0] in EXTRAS]
+    assert not wrong
+
+
+def test_networks_are_imported_inside_functions():
+    wrong = []
+    for name, (_, tree) in modules().items():
+        if name.startswith((*TORCH_PACKAGES, "hardlook.torchmetrics")):
+            continue
+        imported = [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
+        wrong += [f"{name} imports {one}" for one in imported if one.startswith(TORCH_PACKAGES)]
     assert not wrong
 
 

@@ -1,0 +1,132 @@
+"""What a trainable few-shot method is to the training loop, to checkpoints and to a benchmark.
+
+A method is a torch module with a backbone (`emb_func`) and its own layers, named as in the published checkpoints. It
+trains on episodes (`loss`), on labelled batches (`class_loss`), or first on one and then on the other (`stages`), and
+scores queries of episodes (`classify`). Its layers see features only, so that a method can be tested without a
+backbone.
+
+>>> from hardlook.networks.few_shot.protonet import ProtoNet
+>>> support, query = torch.tensor([[[[0.0]], [[4.0]]]]), torch.tensor([[[1.0]]])
+>>> ProtoNet().classify(Episodes(support, query)).tolist()
+[[[-1.0, -9.0]]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Stage = Literal["classes", "episodes"]
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """A batch of few-shot tasks, of images or of their features.
+
+    `support` (tasks, ways, shots, ...) and `query` (tasks, queries, ...); `labels` (tasks, queries) int64 in
+    0..ways-1, None where they are unknown; `classes` (tasks, ways) int64, the training classes of each task. `keys`
+    name the tasks: a method that draws random numbers at test time draws them from these.
+    """
+
+    support: Tensor
+    query: Tensor
+    labels: Tensor | None = None
+    classes: Tensor | None = None
+    keys: Sequence[str] = ()
+
+    @property
+    def ways(self) -> int:
+        """Classes per task."""
+        return self.support.shape[1]
+
+    @property
+    def shots(self) -> int:
+        """Supports per class."""
+        return self.support.shape[2]
+
+    def __len__(self) -> int:
+        return len(self.support)
+
+    def support_labels(self) -> Tensor:
+        """(ways * shots,) labels of the supports of a task, class after class."""
+        return torch.arange(self.ways, device=self.support.device).repeat_interleave(self.shots)
+
+    def require_labels(self) -> Tensor:
+        """`labels`; an error where there are none."""
+        if self.labels is None:
+            raise ValueError("a loss needs the labels of the queries")
+        return self.labels
+
+    def require_classes(self) -> Tensor:
+        """`classes`; an error where there are none."""
+        if self.classes is None:
+            raise ValueError("this loss needs the training classes of each task")
+        return self.classes
+
+
+class FewShotMethod(nn.Module):
+    """The defaults: one stage on episodes, cross-entropy of the scores.
+
+    A subclass implements `score` (features to scores) or `classify` (images to scores) and, where its training differs,
+    `loss` or `class_loss`. `inputs` is what its backbone has to return.
+    """
+
+    inputs: ClassVar[Literal["vectors", "maps", "tokens"]] = "vectors"
+    stages: ClassVar[tuple[Stage, ...]] = ("episodes",)
+    transductive: ClassVar[bool] = False
+    """Whether the score of a query depends on the other queries of its task."""
+
+    learner: ClassVar[str | None] = None
+    """The registered few-shot learner that classifies on this method's features, where it has no rule of its own."""
+
+    def __init__(self, backbone: nn.Module | None = None) -> None:
+        super().__init__()
+        self.emb_func = backbone if backbone is not None else nn.Identity()
+
+    def embed(self, episodes: Episodes) -> Episodes:
+        """The episodes with features in place of images, in one forward pass."""
+        tasks, ways, shots = episodes.support.shape[:3]
+        images = torch.cat([episodes.support.flatten(1, 2), episodes.query], 1)
+        features = self.emb_func(images.flatten(0, 1)).unflatten(0, (tasks, -1))
+        support = features[:, : ways * shots].unflatten(1, (ways, shots))
+        return replace(episodes, support=support, query=features[:, ways * shots :])
+
+    def score(self, features: Episodes) -> Tensor:
+        """(tasks, queries, ways) scores from features, higher is likelier."""
+        raise NotImplementedError(f"{type(self).__name__} has no score on features")
+
+    def classify(self, episodes: Episodes) -> Tensor:
+        """(tasks, queries, ways) scores of images."""
+        return self.score(self.embed(episodes))
+
+    def loss(self, episodes: Episodes) -> tuple[Tensor, Tensor]:
+        """The training loss of a batch of episodes, a scalar, and the scores (tasks, queries, ways)."""
+        scores = self.classify(episodes)
+        return cross_entropy(scores, episodes.require_labels()), scores
+
+    def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The training loss of labelled images, a scalar, and the scores (n, training classes)."""
+        raise NotImplementedError(f"{type(self).__name__} does not train on classes")
+
+
+def cross_entropy(scores: Tensor, labels: Tensor, *, smoothing: float = 0.0) -> Tensor:
+    """Mean cross-entropy of scores (tasks, queries, ways) at labels (tasks, queries).
+
+    With `smoothing` e the true class has 1 - e and each of the others e / (ways - 1), as few-shot papers smooth.
+    """
+    logs = functional.log_softmax(scores, -1)
+    true = logs.gather(-1, labels[..., None])[..., 0]
+    if not smoothing:
+        return -true.mean()
+    others = (logs.sum(-1) - true) / (scores.shape[-1] - 1)
+    return -((1 - smoothing) * true + smoothing * others).mean()
+
+
+def squared_distances(query: Tensor, centres: Tensor) -> Tensor:
+    """(..., q, c) squared Euclidean distances of (..., q, d) and (..., c, d)."""
+    return (query[..., :, None, :] - centres[..., None, :, :]).square().sum(-1)
