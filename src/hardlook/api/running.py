@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from hardlook.api.runs import Run
 from hardlook.errors import OptionError
@@ -17,7 +18,17 @@ if TYPE_CHECKING:
     from hardlook.harness.runs.launch import RunSettings
 
 Progress = Callable[[int, int], Any]
-Paths = Mapping[str, str | Path] | str | Path
+
+
+class Items(Protocol):
+    """A dataset as torch has it: its length, and items (image, target) by position."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, position: Any, /) -> Any: ...
+
+
+Paths = Mapping[str, "str | Path | Items"] | str | Path | Items
 
 
 def run(
@@ -64,7 +75,8 @@ def run(
         model_args: Arguments of a model that is given by name.
         weights: A weights file of your own, for a model that is given by name.
         device: Such as `cuda`; of learners on features it is that of the encoder, too.
-        data: Datasets by name, or one path where the benchmark takes one folder; none means the planted world.
+        data: Datasets by name, or one path where the benchmark takes one folder; none means the planted world. A
+            dataset object, such as torchvision's, is called `dataset`; it is known by a hash of its decoded items.
         gt: Ground truth of stored predictions.
         pred: Stored predictions, scored in place of a model.
         reading: Which reading, where a paper's text and numbers differ.
@@ -146,12 +158,14 @@ def join(runs: list[str | Path | Run], out: str | Path, *, new: bool = False) ->
     return Run(scored.folder.path, scored=scored)
 
 
-def _name_paths(data: Paths | None) -> dict[str, Path]:
-    """Datasets by name; a single path is the one called `root`."""
+def _name_paths(data: Paths | None) -> dict[str, Any]:
+    """Datasets by name; a single path is the one called `root`, a single object the one called `dataset`."""
     if data is None:
         return {}
-    named = data if isinstance(data, Mapping) else {"root": data}
-    return {name: Path(path).expanduser() for name, path in named.items()}
+    if not isinstance(data, Mapping):
+        data = {"root" if isinstance(data, str | os.PathLike) else "dataset": data}
+    # The options of a benchmark that takes objects put a path in their place.
+    return {name: Path(one).expanduser() if isinstance(one, str | os.PathLike) else one for name, one in data.items()}
 
 
 def _serve(model: Any, benchmark: Benchmark) -> Any:

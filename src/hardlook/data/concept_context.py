@@ -30,8 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data.images import is_image_name, read_image
+from hardlook.data.stored_files import Stored, hash_stored, read_stored_image
+from hardlook.data.stored_files.samples import LabelledSample
 from hardlook.errors import DataError, shorten
-from hardlook.file_hashes import group_equal_hashes, hash_files
+from hardlook.file_hashes import group_equal_hashes, hash_file, hash_files
 from hardlook.randomness import generator
 from hardlook.reading import reading
 
@@ -45,17 +47,21 @@ _MAX_DEPTH = 4  # folders below the root: images are two or three deep, one more
 
 @dataclass(frozen=True)
 class ConceptContextImage:
-    """One image: its file, its name within the dataset (posix), its concept, context and split."""
+    """One image: its file, its name within the dataset (posix), its concept, context and split.
+
+    `file` is the image where it is no file of its own (`hardlook.data.stored_files`).
+    """
 
     path: Path
     name: str
     concept: str
     context: str
     split: str | None = None
+    file: Stored | None = None
 
     def read(self) -> NDArray[np.uint8]:
         """The image (H, W, 3) uint8 RGB."""
-        return read_image(self.path)
+        return read_image(self.path) if self.file is None else read_stored_image(self.file)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +159,9 @@ def drop_images(dataset: ConceptContextDataset, names: Collection[str]) -> Conce
 
 
 def hash_images(rows: Sequence[ConceptContextImage]) -> tuple[str, ...]:
-    """The content hash of every image; cached on disk."""
+    """The content hash of every image; cached on disk for files."""
+    if any(row.file is not None for row in rows):
+        return tuple(hash_file(row.path) if row.file is None else hash_stored(row.file) for row in rows)
     return hash_files([row.path for row in rows])
 
 
@@ -183,7 +191,23 @@ def open_dataset(source: Path | str, *, rule: str | Path | None = None, seed: in
     training, validation and testing become train, val and test.
     """
     source = Path(source).expanduser()
-    rows = list_images(source)
+    return split_dataset(source, list_images(source), rule=rule, seed=seed)
+
+
+def open_samples(
+    source: Path, samples: Iterable[LabelledSample], *, rule: str | Path | None = None, seed: int = 0
+) -> ConceptContextDataset:
+    """A dataset of images that lie inside files or objects: labels are concepts; split as by `open_dataset`."""
+    rows = [
+        ConceptContextImage(one.image.path, one.id, one.label, one.context, one.split, one.image) for one in samples
+    ]
+    return split_dataset(source, _check_names(source, _sort_images(rows)), rule=rule, seed=seed)
+
+
+def split_dataset(
+    source: Path, rows: Sequence[ConceptContextImage], *, rule: str | Path | None = None, seed: int = 0
+) -> ConceptContextDataset:
+    """The dataset of these images, its concepts split by `rule` (`open_dataset`)."""
     if rule is None:
         without = [row for row in rows if row.split is None]
         if without and len(without) < len(rows):
@@ -220,12 +244,16 @@ def list_images(source: Path | str, *, split: str | None = None) -> tuple[Concep
     if not rows:
         remedy = "arrange images as [split/]concept/context/image or write a manifest"
         raise DataError("no image here", file=source, remedy=remedy)
+    return ConceptContextDataset(source, _check_names(source, rows)).of_split(split)
+
+
+def _check_names(source: Path, rows: tuple[ConceptContextImage, ...]) -> tuple[ConceptContextImage, ...]:
     for row in rows:
         # Records and tables list names line by line.
         if broken := next((name for name in (row.concept, row.context) if len(name.splitlines()) > 1), None):
             remedy = "rename the folder, or correct the manifest"
             raise DataError(f"a line break in the name {broken!r}", file=source, unit=row.name, remedy=remedy)
-    return ConceptContextDataset(source, rows).of_split(split)
+    return rows
 
 
 def _list_from_folders(root: Path) -> tuple[ConceptContextImage, ...]:

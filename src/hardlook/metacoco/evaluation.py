@@ -155,15 +155,16 @@ def load_features(settings: TaskSettings, accepts: str) -> NDArray[np.float32]:
 
 def _build_features(settings: TaskSettings, accepts: str, show_progress: Progress | None) -> FeatureTable:
     images = load_images(settings.source)
-    rows = {name: row for row, name in enumerate(images.names)}
+    paths = images.files or [Path(name) for name in images.names]
+    rows = {path: row for row, path in enumerate(paths)}
 
     def read(path: Path) -> Image:
-        return images.read(rows[path.name]) if images.world is not None else read_image(path)
+        return read_image(path) if images.files else images.read(rows[path])
 
     return build_feature_table(
         settings.encoder,
         parse_arguments(settings.encoder_args),
-        images.files or [Path(name) for name in images.names],
+        paths,
         images.hashes,
         maps=accepts == "maps",
         read=read,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import ValidationInfo, field_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
+from hardlook.data.stored_files.columns import SUMMARY
+from hardlook.data.stored_files.python_objects import take_objects
 from hardlook.harness.options import BenchmarkOptions, option
 from hardlook.harness.scorecard import Reading
 from hardlook.harness.stats.intervals import Method
@@ -49,6 +51,7 @@ class MetaCocoOptions(BenchmarkOptions):
         None, "How to split concepts without splits: size (as in the paper), seed, or a CSV file of concept,split.",
         changes="units",
     )  # fmt: skip
+    columns: str = option("", SUMMARY, changes="units", added=True)
     support_contexts: tuple[str, ...] = option(
         (), "Take supports from these contexts only, such as photo (default: any).", changes="units"
     )
@@ -76,6 +79,12 @@ class MetaCocoOptions(BenchmarkOptions):
         "Interval of scores that are no means over tasks (these have the paper's t): jackknife, percentile or bca.",
         changes="scores",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_objects(cls, given: Any) -> Any:
+        """The options with a path in place of a dataset object."""
+        return take_objects(given)
 
     @field_validator("modes")
     @classmethod

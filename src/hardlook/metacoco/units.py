@@ -19,8 +19,18 @@ from hardlook.data.concept_context import (
     build_image_table,
     drop_images,
     open_dataset,
+    open_samples,
 )
 from hardlook.data.near_duplicates import decode_images, find_leaks
+from hardlook.data.stored_files import Stored, read_stored_image
+from hardlook.data.stored_files.python_objects import DatasetObject, find_object
+from hardlook.data.stored_files.sources import (
+    LABEL_SOURCES,
+    OBJECT,
+    find_source,
+    list_source_files,
+    read_labelled_samples,
+)
 from hardlook.errors import DataError, OptionError
 from hardlook.fingerprints import hash_sources, hash_value
 from hardlook.harness.benchmark import Unit, UnitList
@@ -35,6 +45,7 @@ from hardlook.models.roles import Image
 from hardlook.world.planted import PlantedWorld
 
 ALL = "all"
+ROOT = "root"
 SPLIT_RULES = ("size", "seed")  # any other rule is a file
 EXAMPLES = 5  # names of images that are left out
 
@@ -45,7 +56,8 @@ class ImageSource:
 
     `keep` and `drop` are contexts. `without` names images that are left out because another split has them too,
     `similar` those of which another image shows the same picture, `corrupt` those that cannot be read.
-    `fingerprint` is that of the images when the tasks were listed: loading others is an error.
+    `fingerprint` is that of the images when the tasks were listed: loading others is an error. `kind` says how `path`
+    is read (root, or one of `hardlook.data.stored_files.sources`), with `columns`; `given` is a dataset object.
 
     >>> ImageSource("PACS", None, None, 0, (), (), 480).choose_split(("train", "test"))
     'test'
@@ -62,6 +74,17 @@ class ImageSource:
     similar: tuple[str, ...] = ()
     corrupt: tuple[str, ...] = ()
     fingerprint: str = ""
+    kind: str = ROOT
+    columns: str = ""
+    given: DatasetObject | None = None
+
+    def open(self) -> ConceptContextDataset:
+        """All its images."""
+        if self.kind == ROOT:
+            return open_dataset(self.path, rule=self.rule, seed=self.seed)
+        path = self.given.path if self.given is not None else Path(self.path)
+        samples = read_labelled_samples(self.kind, path, self.columns)
+        return open_samples(path, samples, rule=self.rule, seed=self.seed)
 
     def choose_split(self, splits: Sequence[str]) -> str | None:
         """The split to test on out of those there are; None for all images."""
@@ -72,7 +95,8 @@ class ImageSource:
 class TaskImages:
     """The images that tasks are drawn from: their labels as a table, and the image of each row.
 
-    `files` are the rows' (none if planted), `hashes` of their contents; `fingerprint` is of all labels and contents.
+    `files` are the rows' (none if planted), or `stored` where images are no files of their own; `hashes` of their
+    contents; `fingerprint` is of all labels and contents.
     """
 
     table: ImageTable
@@ -82,11 +106,14 @@ class TaskImages:
     fingerprint: str
     world: PlantedWorld | None = None
     left_out: tuple[LeftOut, ...] = ()
+    stored: tuple[Stored, ...] = ()
 
     def read(self, row: int) -> Image:
         """The image (H, W, 3) of a row."""
         if self.world is not None:
             return _render_scene(self.world, row)
+        if self.stored:
+            return _read_stored(self.stored[row], self.hashes[row])
         return _read_image(self.files[row], self.hashes[row])
 
 
@@ -165,6 +192,8 @@ def list_sources(options: MetaCocoOptions) -> Mapping[str, Path | str]:
     ['encoder model', 'planted world']
     """
     given: dict[str, Path | str] = dict(options.data)
+    if stored := find_source(options.data, LABEL_SOURCES):
+        given = list_source_files(stored, options.data[stored], None)
     # A manifest's images lie anywhere, and a split rule may move classes: the loaded table is what counts.
     given["images" if given else "planted world"] = make_source(options).fingerprint
     if options.split_rule is not None and options.split_rule not in SPLIT_RULES:
@@ -186,21 +215,33 @@ def _fingerprint_encoder(options: MetaCocoOptions) -> str:
 
 def make_source(options: MetaCocoOptions) -> ImageSource:
     """The images that the options select, checked, with their fingerprint."""
-    if options.data and set(options.data) != {"root"}:
-        remedy = "give --data root=DIR (split/concept/context/image or concept/context/image) or a manifest"
+    kind = find_source(options.data, LABEL_SOURCES) or ROOT
+    if options.data and set(options.data) != {kind}:
+        remedy = (
+            "give --data root=DIR (split/concept/context/image or concept/context/image) or a manifest, or one of "
+            f"{', '.join(LABEL_SOURCES)}"
+        )
         raise OptionError(f"--data {', '.join(sorted(options.data))}: MetaCoCo reads one dataset", remedy=remedy)
+    if kind == ROOT and options.columns:
+        raise OptionError("--columns without hf-dataset", remedy="leave it out: folders and manifests have no columns")
     source = ImageSource(
-        str(options.data.get("root", "")),
+        str(options.data.get(kind, "")),
         options.split_rule,
         options.split,
         options.seed,
         options.test_contexts,
         options.train_contexts,
         options.scenes,
+        kind=kind,
+        columns=options.columns,
+        given=find_object(options.data[OBJECT]) if kind == OBJECT else None,
     )
     if not source.path:
         return replace(source, fingerprint=_make_world(source).fingerprint())
-    dataset = open_dataset(source.path, rule=source.rule, seed=source.seed)
+    dataset = source.open()
+    if kind != ROOT and (options.skip_corrupt or options.near_duplicates != "keep"):
+        what = f"--skip-corrupt and --near-duplicates need files, and --data {kind} has none"
+        raise OptionError(what, remedy="leave them out, or write the images as files")
     if options.skip_corrupt or options.near_duplicates != "keep":
         source = _decode_source(dataset, source, options)
         dataset = drop_images(dataset, {*source.corrupt, *source.similar})
@@ -255,7 +296,7 @@ def load_images(source: ImageSource) -> TaskImages:
         table = build_image_table(list(map(world.concept, every)), list(map(world.context, every)), names)
         hashes = tuple(f"{world.fingerprint()}-{name}" for name in names)
         return TaskImages(table, (), hashes, names, world.fingerprint(), world)
-    dataset = open_dataset(source.path, rule=source.rule, seed=source.seed)
+    dataset = source.open()
     images = _load_dataset(drop_images(dataset, {*source.corrupt, *source.similar}), source)
     if source.fingerprint not in ("", images.fingerprint):
         what = "the images, their labels or their splits changed after the tasks were listed"
@@ -306,13 +347,15 @@ def _load_dataset(dataset: ConceptContextDataset, source: ImageSource) -> TaskIm
         why = "they cannot be read; `hardlook data inspect --decode` says why"
         left_out.append(LeftOut("corrupt images", len(source.corrupt), why, source.corrupt[:EXAMPLES]))
     contents = tuple(hash_of[row.name] for row in kept)
+    stored = tuple(row.file for row in kept if row.file is not None)
     return TaskImages(
         build_image_table([row.concept for row in kept], [row.context for row in kept], contents),
-        tuple(row.path for row in kept),
+        () if stored else tuple(row.path for row in kept),
         contents,
         tuple(row.name for row in kept),
         hash_value([[row.name, row.concept, row.context, row.split, hash_of[row.name]] for row in kept]),
         left_out=tuple(left_out),
+        stored=stored,
     )
 
 
@@ -333,3 +376,10 @@ def _read_image(path: Path, content: str) -> Image:
     image = read_image(path)
     image.flags.writeable = False
     return np.asarray(image)
+
+
+@lru_cache(maxsize=512)
+def _read_stored(file: Stored, content: str) -> Image:
+    image = read_stored_image(file)
+    image.flags.writeable = False
+    return image

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
+from hardlook.data.stored_files.columns import SUMMARY
+from hardlook.data.stored_files.python_objects import take_objects
 from hardlook.errors import OptionError
 from hardlook.harness.options import BenchmarkOptions, option, read_reading
 from hardlook.harness.scorecard import Reading
@@ -72,7 +74,10 @@ class RClicksOptions(BenchmarkOptions):
         None, "At most this many instances per dataset, drawn at random.", changes="units", ge=1
     )
     min_area: int = option(0, "Leave out objects of fewer pixels.", changes="units", ge=0)
-    split: str | None = option(None, "Which list of a VOC devkit, if it has several.", changes="units")
+    split: str | None = option(
+        None, "Which list of a VOC devkit, or split of a Hugging Face dataset, if it has several.", changes="units"
+    )
+    columns: str = option("", SUMMARY, changes="units", added=True)
     prompts_a_call: int = option(64, "Most prompts that the model answers in one call.", changes="answers", ge=1)
     scenes: int = option(24, "Scenes of the planted world, without --data.", changes="units", ge=2, le=100_000)
     cost: str = option(
@@ -81,6 +86,12 @@ class RClicksOptions(BenchmarkOptions):
     resamples: int = option(1000, "Bootstrap resamples (of images) behind the intervals.", changes="scores", ge=0)
     level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
     interval: Method = option("jackknife", "Interval: jackknife, percentile or bca.", changes="scores")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_objects(cls, given: Any) -> Any:
+        """The options with a path in place of a dataset object."""
+        return take_objects(given)
 
     @field_validator("cost")
     @classmethod

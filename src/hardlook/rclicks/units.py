@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hardlook.data.click_file import ClickTable, read_clicks
 from hardlook.data.object_instances import ObjectInstance, list_instances, normalize_dataset_name, scale_points
+from hardlook.data.stored_files.sources import HF_DATASET, OBJECT, list_source_files
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit, UnitList
 from hardlook.harness.scorecard import LeftOut
@@ -59,7 +60,12 @@ def list_units(options: RClicksOptions) -> UnitList:
         world = planted_world(options)
         return UnitList(_make_scene(options, world, index) for index in range(len(world)))
     listed = list_instances(
-        options.data, at_most=options.at_most, seed=options.seed, min_area=options.min_area, split=options.split
+        options.data,
+        at_most=options.at_most,
+        seed=options.seed,
+        min_area=options.min_area,
+        split=options.split,
+        columns=options.columns,
     )
     instances = [
         InstanceUnit(options, one.dataset, one.full_stem, one.image_key, source=one, simulated_people=simulated)
@@ -91,6 +97,7 @@ def check_data_options(options: RClicksOptions) -> None:
         "--at-most": options.at_most is not None,
         "--min-area": options.min_area > 0,
         "--split": options.split is not None,
+        "--columns": bool(options.columns),
         f"--user-clicks {options.users}": options.users not in (PLANTED_USERS, NO_USERS),
     }
     if named := [name for name, is_given in given.items() if is_given]:
@@ -105,7 +112,9 @@ def planted_world(options: RClicksOptions) -> PlantedWorld:
 
 def list_sources(options: RClicksOptions) -> Mapping[str, Path | str]:
     """The datasets or the planted world, people's clicks, and the click model."""
-    given: dict[str, Path | str] = dict(options.data) or {"planted world": planted_world(options).fingerprint()}
+    given: dict[str, Path | str] = {} if options.data else {"planted world": planted_world(options).fingerprint()}
+    for name, path in options.data.items():
+        given.update(list_source_files(name, path, options.split) if name in (HF_DATASET, OBJECT) else {name: path})
     if options.users not in (PLANTED_USERS, NO_USERS):
         given["user_clicks"] = Path(options.users).expanduser()
     return {**given, "click model": build_click_model(options.clicks, options.clicks_args).whole_fingerprint()}

@@ -16,19 +16,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from hardlook.data import rle
-from hardlook.data.coco_detection import read_instances
+from hardlook.data.coco_detection import ImageObjects, read_instances
 from hardlook.data.coco_panoptic import decode_ids, read_panoptic
 from hardlook.data.images import is_file, read_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.data.left_out import LeftOutNotes
 from hardlook.data.object_instances.instance import ObjectInstance, Target
 from hardlook.data.object_instances.isegm import count_object_pixels
+from hardlook.data.stored_files import Stored
+from hardlook.data.stored_files.samples import ObjectSamples
 from hardlook.data.voc import IGNORE, open_devkit
 from hardlook.errors import DataError, OptionError
 
@@ -108,32 +111,58 @@ def list_coco_instances(
     dataset: str, annotations: Path, images: Path, min_area: int, notes: LeftOutNotes
 ) -> list[ObjectInstance]:
     """The annotated objects in the file's order without crowds; an object's stem is its annotation's id."""
-    found, missing = [], []
-    for image in read_instances(annotations).images:
-        name = Path(image.file_name)
-        path = images / name
-        if len(image.ids) and not is_file(path):
-            missing.append(path)
-        for i, crowd, segmentation in zip(image.ids.tolist(), image.crowd, image.segmentations, strict=True):
-            unit = f"image {image.id}, annotation {i}"
-            if crowd:
-                notes.add(f"crowds of {dataset}", _CROWD_WHY, unit)
-            elif segmentation is None:
-                notes.add(f"objects of {dataset} without a mask", "the annotation has a box alone", unit)
-            else:
-                try:
-                    encoded = rle.from_segmentation(segmentation, image.height, image.width)
-                except DataError as error:
-                    raise error.at(file=annotations, unit=unit) from error
-                stored = CocoObject(path, annotations, image.height, image.width, encoded["counts"], i)
-                instance = ObjectInstance(dataset, name.stem, str(i), f"{dataset}/{image.id}", stored)
-                if notes.check_area(rle.area(encoded), min_area, instance.full_stem):
-                    found.append(instance)
+    truth = read_instances(annotations)
+    missing = [path for one in truth.images if len(one.ids) and not is_file(path := images / Path(one.file_name))]
+    found = [
+        instance
+        for image in truth.images
+        for instance in _list_objects(dataset, image, annotations, images / image.file_name, None, min_area, notes)
+    ]
     if missing:
         names = ", ".join(path.name for path in missing[:5]) + (", ..." if len(missing) > 5 else "")
         what = "1 image is missing" if len(missing) == 1 else f"{len(missing)} images are missing"
         raise DataError(f"{what}: {names}", file=images, remedy="check images=DIR")
     return found
+
+
+def list_stored_instances(
+    dataset: str, samples: ObjectSamples, min_area: int, notes: LeftOutNotes
+) -> list[ObjectInstance]:
+    """The objects of a dataset whose images lie inside of files or objects, as `list_coco_instances` gives them."""
+    return [
+        instance
+        for image in samples.truth.images
+        for file in (samples.files[image.id],)
+        for instance in _list_objects(dataset, image, samples.file, file.path, file, min_area, notes)
+    ]
+
+
+def _list_objects(
+    dataset: str,
+    image: ImageObjects,
+    annotations: Path,
+    path: Path,
+    file: Stored | None,
+    min_area: int,
+    notes: LeftOutNotes,
+) -> Iterator[ObjectInstance]:
+    """The objects of an image that have masks, without crowds."""
+    stem = Path(image.file_name).stem
+    for i, crowd, segmentation in zip(image.ids.tolist(), image.crowd, image.segmentations, strict=True):
+        unit = f"image {image.id}, annotation {i}"
+        if crowd:
+            notes.add(f"crowds of {dataset}", _CROWD_WHY, unit)
+        elif segmentation is None:
+            notes.add(f"objects of {dataset} without a mask", "the annotation has a box alone", unit)
+        else:
+            try:
+                encoded = rle.from_segmentation(segmentation, image.height, image.width)
+            except DataError as error:
+                raise error.at(file=annotations, unit=unit) from error
+            stored = CocoObject(path, annotations, image.height, image.width, encoded["counts"], i)
+            instance = ObjectInstance(dataset, stem, str(i), f"{dataset}/{image.id}", stored, image=file)
+            if notes.check_area(rle.area(encoded), min_area, instance.full_stem):
+                yield instance
 
 
 def list_panoptic_instances(

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from hardlook.data.class_masks.source import check_mask_size, read_image_size
 from hardlook.data.click_names import format_instance_stem
 from hardlook.data.images import read_image
+from hardlook.data.stored_files import Stored, read_stored_image, read_stored_size
 from hardlook.errors import DataError, HardlookError
 
 MAX_SIDE = 2048
@@ -64,7 +65,8 @@ class ObjectInstance:
     """One object of one image; files are read on demand.
 
     `dataset` is spelt as by `normalize_dataset_name`. Instances with the same `image_key` show the same image.
-    `longest` limits the longest side of image and target in pixels; None keeps the stored size.
+    `longest` limits the longest side of image and target in pixels; None keeps the stored size. `image` is the image
+    where it is no file of its own.
     """
 
     dataset: str
@@ -73,6 +75,7 @@ class ObjectInstance:
     image_key: str
     stored: StoredObject
     longest: int | None = None
+    image: Stored | None = None
 
     @property
     def full_stem(self) -> str:
@@ -82,7 +85,8 @@ class ObjectInstance:
     def read(self) -> NDArray[np.uint8]:
         """The image (H, W, 3) uint8 RGB."""
         try:
-            return limit_image(read_image(self.stored.path), self.longest)
+            pixels = read_image(self.stored.path) if self.image is None else read_stored_image(self.image)
+            return limit_image(pixels, self.longest)
         except HardlookError as error:
             raise error.at(unit=self._unit) from error
 
@@ -90,7 +94,7 @@ class ObjectInstance:
         """The object and the pixels to ignore, at the size of `read`; an empty object is a `DataError`."""
         file = self.stored.mask_path
         try:
-            size = read_image_size(self.stored.path)
+            size = self._read_stored_size()
             target = self.stored.read_target()
             check_mask_size((target.mask.shape[1], target.mask.shape[0]), size, file)
         except HardlookError as error:
@@ -105,7 +109,10 @@ class ObjectInstance:
 
     def size(self) -> Size:
         """Width and height of the image that `read` returns, from the file's header."""
-        return limit_size(read_image_size(self.stored.path), self.longest)
+        return limit_size(self._read_stored_size(), self.longest)
+
+    def _read_stored_size(self) -> Size:
+        return read_image_size(self.stored.path) if self.image is None else read_stored_size(self.image)
 
     @property
     def _unit(self) -> str:

@@ -17,9 +17,15 @@ from pathlib import Path
 
 from hardlook.data.click_names import normalize_dataset_name
 from hardlook.data.left_out import LeftOutNote, LeftOutNotes
-from hardlook.data.object_instances.annotations import list_coco_instances, list_panoptic_instances, list_voc_instances
+from hardlook.data.object_instances.annotations import (
+    list_coco_instances,
+    list_panoptic_instances,
+    list_stored_instances,
+    list_voc_instances,
+)
 from hardlook.data.object_instances.instance import ObjectInstance
 from hardlook.data.object_instances.isegm import list_interactive_instances
+from hardlook.data.stored_files.sources import OBJECT_SOURCES, SPLIT_SOURCES, read_object_samples
 from hardlook.errors import DataError, OptionError
 from hardlook.randomness import generator
 
@@ -28,7 +34,8 @@ _COMPANIONS = {"images": ("instances", "panoptic"), "segments": ("panoptic",)}
 
 _USAGE = (
     "pass grabcut, berkeley, davis, coco-mval or tetris=DIR, voc=DIR, instances=JSON images=DIR, "
-    "panoptic=JSON segments=DIR images=DIR, or any name=DIR with one of the interactive layouts"
+    "panoptic=JSON segments=DIR images=DIR, one of webdataset, hf-dataset, fiftyone=DIR, or any name=DIR with one "
+    "of the interactive layouts"
 )
 
 
@@ -41,12 +48,19 @@ class InstanceList:
 
 
 def list_instances(
-    data: Mapping[str, Path], *, at_most: int | None = None, seed: int = 0, min_area: int = 0, split: str | None = None
+    data: Mapping[str, Path],
+    *,
+    at_most: int | None = None,
+    seed: int = 0,
+    min_area: int = 0,
+    split: str | None = None,
+    columns: str = "",
 ) -> InstanceList:
     """The instances of every dataset in `data`.
 
     `at_most` samples that many instances per dataset; the sample depends on `seed` and the dataset's name only, and the
-    order is kept. Objects below `min_area` pixels of the stored mask are left out. `split` chooses VOC's split.
+    order is kept. Objects below `min_area` pixels of the stored mask are left out. `split` chooses VOC's split,
+    or that of a Hugging Face dataset, whose columns `columns` names.
     """
     given = {normalize_dataset_name(name): Path(path) for name, path in data.items()}
     _check_options(data, given, at_most, split)
@@ -56,7 +70,7 @@ def list_instances(
         if dataset in _COMPANIONS:
             continue
         notes = LeftOutNotes(dataset)
-        found = _list_dataset(dataset, given, min_area, notes, split)
+        found = _list_dataset(dataset, given, min_area, notes, split, columns)
         if at_most is not None and len(found) > at_most:
             drawn = set(generator(seed, dataset).choice(len(found), at_most, replace=False).tolist())
             for i, one in enumerate(found):
@@ -69,11 +83,14 @@ def list_instances(
 
 
 def _list_dataset(
-    dataset: str, given: Mapping[str, Path], min_area: int, notes: LeftOutNotes, split: str | None
+    dataset: str, given: Mapping[str, Path], min_area: int, notes: LeftOutNotes, split: str | None, columns: str
 ) -> Sequence[ObjectInstance]:
     path = given[dataset]
     if dataset == "voc":
         found = list_voc_instances(dataset, path, min_area, notes, split)
+    elif dataset in OBJECT_SOURCES:
+        samples = read_object_samples(dataset, path, split, columns)
+        found = list_stored_instances(dataset, samples, min_area, notes)
     elif dataset == "instances":
         found = list_coco_instances(dataset, path, _find_companion("images", dataset, given), min_area, notes)
     elif dataset == "panoptic":
@@ -109,5 +126,5 @@ def _check_options(data: Mapping[str, Path], given: Mapping[str, Path], at_most:
             raise OptionError(f"--data {name} without {' or '.join(owners)}", remedy=_USAGE)
     if at_most is not None and at_most < 1:
         raise OptionError(f"at most {at_most} instances", remedy="choose one or more")
-    if split is not None and "voc" not in given:
-        raise OptionError(f"split {split!r} without voc", remedy="only voc=DIR has splits")
+    if split is not None and not {"voc", *SPLIT_SOURCES} & set(given):
+        raise OptionError(f"split {split!r} without voc", remedy=f"only voc=DIR and {SPLIT_SOURCES[0]}=DIR have splits")

@@ -2,7 +2,8 @@
 
 A shard is read in place: its headers once, for the index, and then the bytes of single members. Compressed shards
 cannot be read like that and are refused. The key of a member is its path up to the first dot of its name, as the
-library webdataset has it. `write_shards` writes datasets that are Python objects as shards.
+library webdataset has it. Objects, labels and contexts are read from `0001.json`, labels also from `0001.cls` and
+`0001.cls.txt`, contexts from `0001.context.txt`. `write_shards` writes pairs of images and label maps as shards.
 
 >>> split_name("train/0001.seg.png")
 ('train/0001', 'seg.png')
@@ -23,14 +24,33 @@ import numpy as np
 import PIL.Image
 
 from hardlook.data.images import SUFFIXES
-from hardlook.errors import DataError, OptionError
-from hardlook.reading import reading
+from hardlook.data.stored_files import read_stored_size
+from hardlook.data.stored_files.samples import (
+    ANY_CONTEXT,
+    BOX_WORDS,
+    CATEGORY_WORDS,
+    CROWD_WORDS,
+    MASK_WORDS,
+    BoxFormat,
+    LabelledSample,
+    ObjectRows,
+    ObjectSamples,
+)
+from hardlook.errors import DataError, OptionError, shorten
+from hardlook.reading import parse_json, reading
 
 _REMEDY = "give an uncompressed .tar file, or a folder of them, with members such as 0001.jpg and 0001.seg.png"
 _IMAGE_WORDS = ("", "image", "img", "input")
 _MASK_WORDS = ("mask", "seg", "segmentation", "semantic", "label", "labels", "annotation", "gt")
 _MASK_SUFFIXES = (".png", ".tif", ".tiff", ".bmp", ".npy", ".npz")
+_OBJECT_WORDS = ("objects", "annotations", "instances")
+_LABEL_WORDS = ("label", "class", "category", "concept")
+_CONTEXT_WORDS = ("context", "domain", "environment", "background")
+_LABEL_ENDS = ("cls", "cls.txt", "label.txt")
+_CONTEXT_ENDS = ("context", "context.txt")
 _MAX_MEMBERS = 20_000_000
+_MAX_TEXT = 1000  # bytes of a label
+_MAX_JSON = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -81,6 +101,35 @@ class ShardSample:
             masks = [end for end in ("png", "npy") if end in self.members and self.members[end] is not image]
         return self._take_only(masks, "label map")
 
+    def read_json(self) -> dict[str, Any]:
+        """The content of the member `json`; empty where there is none."""
+        member = self.members.get("json")
+        if member is None:
+            return {}
+        if member.size > _MAX_JSON:
+            raise DataError(f"{member.size} bytes of JSON", file=member.path, remedy="store what belongs to one image")
+        with reading(member.path, "not JSON", remedy="write the shard again"):
+            content = parse_json(member.read_bytes())
+        if not isinstance(content, dict):
+            raise DataError("the JSON is no object", file=member.path, remedy='write {"objects": [...]}')
+        return content
+
+    def read_text(self, ends: tuple[str, ...], words: tuple[str, ...], what: str) -> str | None:
+        """A short text: the first member of these endings, or the first of these keys of the JSON; None for none."""
+        for end in ends:
+            if member := self.members.get(end):
+                if member.size > _MAX_TEXT:
+                    raise DataError(f"{member.size} bytes of {what}", file=member.path, remedy="write one short name")
+                with reading(member.path, f"not a {what}", remedy="write the shard again"):
+                    return member.read_bytes().decode().strip()
+        content = self.read_json()
+        value = next((content[word] for word in words if content.get(word) not in (None, "")), None)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
+            raise DataError(
+                f"the {what} {shorten(repr(value), 40)}", file=self.shard, unit=self.key, remedy="write a name"
+            )
+        return None if value is None else str(value)
+
     def _take_only(self, ends: list[str], what: str) -> TarMember:
         if len(ends) == 1:
             return self.members[ends[0]]
@@ -105,6 +154,54 @@ def read_shards(path: Path) -> dict[str, ShardSample]:
         what = "the members of a sample do not stand together, or two samples have one key"
         raise DataError(what, file=path, unit=twice, remedy="write the members of a sample one after the other")
     return named
+
+
+def read_objects(path: Path, box_format: BoxFormat = "xywh") -> ObjectSamples:
+    """The images of shards with the objects that their `json` lists: boxes, names of categories, masks where they are.
+
+    The JSON is `{"objects": [{"bbox": [x, y, width, height], "category": "cat", "segmentation": ...}]}`, boxes in
+    pixels, segmentation in COCO's formats; `annotations` in place of `objects` will do.
+    """
+    rows = ObjectRows(path, None, box_format)
+    for name, sample in read_shards(path).items():
+        content = sample.read_json()
+        listed = next((content[word] for word in _OBJECT_WORDS if isinstance(content.get(word), list)), None)
+        if listed is None:
+            present = ", ".join(sorted(sample.members))
+            what = f"no objects; the sample has {present}" + (
+                f", its JSON {shorten(', '.join(content))}" * bool(content)
+            )
+            remedy = 'write a member json: {"objects": [{"bbox": [x, y, width, height], "category": "cat"}]}'
+            raise DataError(what, file=sample.shard, unit=sample.key, remedy=remedy)
+        image = sample.find_image()
+        rows.add_image(name, read_stored_size(image), image)
+        for one in listed:
+            with reading(sample.shard, f"an object of {sample.key} cannot be read"):
+                rows.add_object(
+                    _take(one, CATEGORY_WORDS),
+                    bbox=_take(one, BOX_WORDS),
+                    segmentation=_take(one, MASK_WORDS),
+                    area=one.get("area"),
+                    crowd=_take(one, CROWD_WORDS),
+                )
+    return rows.build()
+
+
+def read_labelled(path: Path) -> list[LabelledSample]:
+    """The images of shards with their labels (`cls`, or in `json`) and, where they have some, contexts."""
+    found = []
+    for name, sample in read_shards(path).items():
+        label = sample.read_text(_LABEL_ENDS, _LABEL_WORDS, "label")
+        if not label:
+            remedy = f"write a member cls, or json with a label; the sample has {', '.join(sorted(sample.members))}"
+            raise DataError("no label", file=sample.shard, unit=sample.key, remedy=remedy)
+        context = sample.read_text(_CONTEXT_ENDS, _CONTEXT_WORDS, "context") or ANY_CONTEXT
+        found.append(LabelledSample(name, sample.find_image(), label, context))
+    return found
+
+
+def _take(row: Mapping[str, Any], words: tuple[str, ...]) -> Any:
+    return next((row[word] for word in words if row.get(word) is not None), None)
 
 
 def write_shards(

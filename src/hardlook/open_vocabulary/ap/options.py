@@ -8,6 +8,8 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from hardlook.data.presets import open_instance_preset
+from hardlook.data.stored_files.columns import SUMMARY
+from hardlook.data.stored_files.python_objects import take_objects
 from hardlook.errors import HardlookError, OptionError
 from hardlook.harness.options import option, read_reading
 from hardlook.harness.scorecard import Reading
@@ -29,7 +31,8 @@ PROTOCOL = "protocol"
 class OpenApOptions(SimilarityOptions):
     """Options of `hardlook run open-ap`."""
 
-    split: str = option("val", "Which split of --data lvis=DIR.", changes="units", added=True)
+    split: str = option("val", "Which split of --data lvis=DIR or hf-dataset=DIR.", changes="units", added=True)
+    columns: str = option("", SUMMARY, changes="units", added=True)
     iou: Literal["segm", "bbox"] = option("segm", "What overlaps: masks (segm) or boxes (bbox).", changes="answers")
     max_detections: int = option(
         100, "Detections of an image that count: of each class for AP, of all for dagger and open.",
@@ -39,6 +42,12 @@ class OpenApOptions(SimilarityOptions):
         300, "Detections of an image that count under LVIS's rules, of all classes.", changes="scores", ge=1, le=10_000
     )
     resamples: int = option(200, "Bootstrap resamples of images behind each interval.", changes="scores", ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_objects(cls, given: Any) -> Any:
+        """The options with a path in place of a dataset object."""
+        return take_objects(given)
 
     @model_validator(mode="before")
     @classmethod

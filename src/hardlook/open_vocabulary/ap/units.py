@@ -1,8 +1,8 @@
 """Units of open AP: images with their objects and, where they are stored, their detections.
 
-Four sources: the planted world (no data given), `--data instances=FILE --data images=DIR` with a model, `--data
-lvis=DIR`, and stored detections by `--gt instances.json --pred results.json`, the latter also as detectron2's output
-folder and beside `--data lvis=DIR`.
+Five sources: the planted world (no data given), `--data instances=FILE --data images=DIR` with a model, `--data
+lvis=DIR`, datasets with images inside of files or objects (`hardlook.data.stored_files.sources`), and stored detections
+by `--gt instances.json --pred results.json`, the latter also as detectron2's output folder, and beside the others.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from hardlook.data.coco_detection import (
 from hardlook.data.detectron2 import INSTANCES, find_output
 from hardlook.data.images import find_image, read_image
 from hardlook.data.presets import InstanceFiles, open_instance_preset
+from hardlook.data.stored_files import Stored, read_stored_image
+from hardlook.data.stored_files.sources import OBJECT_SOURCES, find_source, list_source_files, read_object_samples
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.models.roles import Image
@@ -42,7 +44,7 @@ _MAX_OBJECTS = 1000  # so that annotation ids of different scenes differ
 _MAX_LISTED = 12
 _REMEDY = (
     "give --gt instances.json --pred results.json, or --data instances=FILE --data images=DIR with --model, or "
-    "--data lvis=DIR with --model or --pred, or no data"
+    f"--data lvis=DIR or one of {', '.join(OBJECT_SOURCES)} with --model or --pred, or no data"
 )
 
 
@@ -64,6 +66,7 @@ class InstanceImage:
     objects: ImageObjects | None = field(default=None, repr=False)
     stored: ImageDetections | None = field(default=None, repr=False)
     image_folder: Path | None = None
+    image_file: Stored | None = None
     image: Image | None = field(default=None, repr=False)
 
 
@@ -75,6 +78,9 @@ def list_sources(options: OpenApOptions) -> Mapping[str, Path | str]:
         # Detections that are stored do not depend on the images.
         used = files.sources if options.pred is None else {"lvis annotations": files.annotations}
         sources.update(used)
+    if stored := _find_stored(options):
+        sources.pop(stored)
+        sources.update(list_source_files(stored, options.data[stored], options.split))
     return {**sources, "pred": find_output(options.pred, *INSTANCES)} if options.pred else sources
 
 
@@ -82,6 +88,8 @@ def list_units(options: OpenApOptions) -> Sequence[Unit]:
     """One unit per image; ids are file stems (image ids where stems repeat), or `scene-0007` for the planted world."""
     if files := _open_lvis(options):
         return _list_dataset(options, files.annotations, files.images)
+    if stored := _find_stored(options):
+        return _list_stored(stored, options)
     if options.gt or options.pred:
         if not (options.gt and options.pred) or set(options.data) - {"images"}:
             raise OptionError("--gt and --pred go together, beside at most --data images=DIR", remedy=_REMEDY)
@@ -110,18 +118,41 @@ def _open_lvis(options: OpenApOptions) -> InstanceFiles | None:
     return open_instance_preset("lvis", options.data["lvis"], options.split, needs_images=options.pred is None)
 
 
+def _find_stored(options: OpenApOptions) -> str | None:
+    """The dataset with images inside of files, or the object, that the options name; None where they name none."""
+    stored = find_source(options.data, OBJECT_SOURCES)
+    if stored and options.gt:
+        raise OptionError(f"--gt beside --data {stored}", remedy="leave out --gt: the dataset has its own truth")
+    return stored
+
+
+def _list_stored(stored: str, options: OpenApOptions) -> list[Unit]:
+    """The images of a dataset that `hardlook.data.stored_files` reads."""
+    path = options.data[stored]
+    samples = read_object_samples(stored, path, options.split, options.columns)
+    if options.iou == "segm" and not samples.has_masks():
+        raise OptionError(f"the objects of --data {stored} have boxes and no masks", remedy="give --iou bbox")
+    return _list_truth(options, _check_truth(samples.truth, path, options), None, samples.files)
+
+
 def _list_dataset(options: OpenApOptions, annotations: Path, images: Path | None) -> list[Unit]:
     """The images of a json, with the detections of `--pred` where they are given."""
-    truth = _read_truth(annotations, options)
+    return _list_truth(options, _check_truth(read_instances(annotations), annotations, options), images, {})
+
+
+def _list_truth(
+    options: OpenApOptions, truth: InstanceDataset, images: Path | None, files: Mapping[int, Stored]
+) -> list[Unit]:
+    """One unit per image, which lies in the folder `images`, or is one of `files` by image id."""
     shared = InstanceImage(truth.categories, options.iou, options.keep_predictions, frequencies=truth.frequencies)
     if options.pred is None:
-        return _list_images(truth, shared, images, {})
+        return _list_images(truth, shared, images, {}, files)
     predicted: Mapping[int, str] = truth.categories
     if options.pred_labels:
         labels = load_label_set(options.pred_labels)
         predicted = dict(sorted(zip(labels.category_ids.tolist(), labels.names, strict=True)))
     stored = read_results(find_output(options.pred, *INSTANCES), replace(truth, categories=predicted), options.iou)
-    return _list_images(truth, replace(shared, predicted_categories=predicted), images, stored)
+    return _list_images(truth, replace(shared, predicted_categories=predicted), images, stored, files)
 
 
 def prepare_unit(unit: Unit) -> Unit:
@@ -139,15 +170,22 @@ def read_unit(unit: Unit, *, pixels: bool) -> Unit:
         return replace(unit, payload=content)
     objects = content.objects
     assert objects is not None
-    if not pixels or content.image_folder is None:
+    if not pixels or (content.image_folder is None and content.image_file is None):
         return unit
-    path = content.image_folder / objects.file_name
-    if not objects.file_name or not path.is_file():
-        path = find_image(content.image_folder, Path(objects.file_name).stem or unit.id)
-    image = read_image(path)
+    path, image = _read_image(content, objects, unit.id)
     size, remedy = (objects.height, objects.width), "use the images that the annotation was made for"
     check_size("image", image, "its annotation says", size, file=path, unit=unit.id, remedy=remedy)
     return replace(unit, payload=replace(content, image=image))
+
+
+def _read_image(content: InstanceImage, objects: ImageObjects, unit: str) -> tuple[Path, Image]:
+    if content.image_file is not None:
+        return content.image_file.path, read_stored_image(content.image_file)
+    assert content.image_folder is not None
+    path = content.image_folder / objects.file_name
+    if not objects.file_name or not path.is_file():
+        path = find_image(content.image_folder, Path(objects.file_name).stem or unit)
+    return path, read_image(path)
 
 
 def list_scene_objects(rendered: RenderedScene, index: int) -> ImageObjects:
@@ -185,8 +223,7 @@ def check_categories(names: Sequence[str], options: OpenApOptions, file: Path | 
         raise DataError(what, file=file, remedy=remedy)
 
 
-def _read_truth(path: Path, options: OpenApOptions) -> InstanceDataset:
-    truth = read_instances(path)
+def _check_truth(truth: InstanceDataset, path: Path, options: OpenApOptions) -> InstanceDataset:
     names = list(truth.categories.values())
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice or not names:
@@ -202,14 +239,24 @@ def _read_truth(path: Path, options: OpenApOptions) -> InstanceDataset:
 
 
 def _list_images(
-    truth: InstanceDataset, shared: InstanceImage, images: Path | None, stored: Mapping[int, ImageDetections]
+    truth: InstanceDataset,
+    shared: InstanceImage,
+    images: Path | None,
+    stored: Mapping[int, ImageDetections],
+    files: Mapping[int, Stored],
 ) -> list[Unit]:
     stems = [Path(image.file_name).stem for image in truth.images]
     unique = all(stems) and len(set(stems)) == len(stems)
     return [
         Unit(
             stem if unique else f"image-{image.id}",
-            replace(shared, objects=image, stored=stored.get(image.id), image_folder=images),
+            replace(
+                shared,
+                objects=image,
+                stored=stored.get(image.id),
+                image_folder=images,
+                image_file=files.get(image.id),
+            ),
         )
         for image, stem in zip(truth.images, stems, strict=True)
     ]

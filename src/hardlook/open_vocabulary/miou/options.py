@@ -7,6 +7,8 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from hardlook.data.presets import get_preset_labels
+from hardlook.data.stored_files.columns import SUMMARY
+from hardlook.data.stored_files.python_objects import take_objects
 from hardlook.harness.options import option, read_reading
 from hardlook.harness.scorecard import Reading
 from hardlook.metrics.mean_iou import MeanOver
@@ -36,6 +38,13 @@ class SemanticOptions(SceneOptions):
         None, "Numbers in stored predictions, where they differ from --numbering.", changes="answers"
     )
     ignore: int = option(255, "Label of the truth that is left out of every score.", changes="answers")
+    columns: str = option("", SUMMARY, changes="units", added=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_objects(cls, given: Any) -> Any:
+        """The options with a path in place of a dataset object."""
+        return take_objects(given)
 
     @model_validator(mode="before")
     @classmethod

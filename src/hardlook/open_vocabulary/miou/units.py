@@ -1,9 +1,9 @@
 """Units of the benchmarks on label maps: images with truth and, where predictions are stored, a predicted map.
 
-Sources: the planted world (no data given), `--data voc=DIR`, a published dataset such as `--data ade20k=DIR`, shards by
-`--data webdataset=DIR`, tables by `--data hf-dataset=DIR`, `--data images=DIR --data masks=DIR`, and stored predictions
-by `--gt DIR --pred DIR`. `--pred` may also stand beside a published dataset, shards or tables, and may be detectron2's
-sem_seg_predictions.json or its folder.
+Sources: the planted world (no data given), `--data voc=DIR`, a published dataset such as `--data ade20k=DIR`, `--data
+images=DIR --data masks=DIR`, datasets with images inside files or objects (`hardlook.data.stored_files.sources`), and
+stored predictions by `--gt DIR --pred DIR`. `--pred` may also stand beside a published or stored dataset, and may be
+detectron2's sem_seg_predictions.json or its folder.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from hardlook.data.detectron2 import SEMANTIC, SemanticPrediction, read_semantic_predictions
-from hardlook.data.images import decode_image, find_image, read_image
-from hardlook.data.label_maps import decode_label_map, read_label_map
+from hardlook.data.images import find_image, read_image
+from hardlook.data.label_maps import read_label_map
 from hardlook.data.presets import list_map_presets, number_labels, open_map_preset
-from hardlook.data.stored_files import StoredFile
-from hardlook.data.stored_files.hf_datasets import list_files, read_samples
-from hardlook.data.stored_files.shards import read_shards
+from hardlook.data.stored_files import Stored, read_stored_image, read_stored_map
+from hardlook.data.stored_files.python_objects import read_map_classes
+from hardlook.data.stored_files.sources import MAP_SOURCES, OBJECT, find_source, list_source_files, read_map_samples
 from hardlook.data.voc import open_devkit
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
@@ -36,7 +36,6 @@ from hardlook.similarity.labels import LabelSet
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.vocabulary import LABELS
 
-WEBDATASET, HF_DATASET = "webdataset", "hf-dataset"
 _MAP_SUFFIXES = {".png", ".npy", ".npz"}
 
 
@@ -63,8 +62,8 @@ class LabelledImage:
     image_folder: Path | None = None
     image_stem: str = ""
     truth_path: Path | None = None
-    image_file: StoredFile | None = None
-    truth_file: StoredFile | None = None
+    image_file: Stored | None = None
+    truth_file: Stored | None = None
     predicted_path: Path | None = None
     predicted_masks: SemanticPrediction | None = field(default=None, repr=False)
     keep_prediction: bool = True
@@ -81,9 +80,10 @@ def list_sources(options: SemanticOptions) -> Mapping[str, Path | str]:
     if preset := _find_preset(options):
         sources.pop(preset)
         sources.update(open_map_preset(preset, options.data[preset], options.split).sources)
-    if path := options.data.get(HF_DATASET):
-        sources.pop(HF_DATASET)
-        sources.update({f"{HF_DATASET} {name}": file for name, file in list_files(path, options.split).items()})
+    if stored := _find_stored(options):
+        path = options.data[stored]
+        sources.pop(stored)
+        sources.update(list_source_files(stored, path, options.split))
     file = _find_mask_file(options.pred) if options.pred else None
     return {**sources, "pred": file} if file else sources
 
@@ -102,8 +102,27 @@ def list_units(options: SemanticOptions) -> Sequence[Unit]:
 
 
 def find_units(options: SemanticOptions, ids: Collection[str]) -> Mapping[str, Unit] | None:
-    """The units with these ids, where they are scenes of the planted world; None for other data."""
-    return None if options.data or options.gt or options.pred else find_scenes(options, _describe_scenes(options), ids)
+    """The units with these ids, where they are scenes of the planted world or files in folders; None for other data."""
+    if not (options.data or options.gt or options.pred):
+        return find_scenes(options, _describe_scenes(options), ids)
+    if set(options.data) == {"images", "masks"} and not (options.gt or options.pred):
+        masks, predictions = options.data["masks"], None
+    elif set(options.data) <= {"images"} and options.gt and options.pred and not _find_mask_file(options.pred):
+        masks, predictions = options.gt, options.pred
+    else:
+        return None
+    names = options.pred_labels if isinstance(options, OpenMiouOptions) else None
+    shared = _describe_maps(options, load_label_set(names) if names else None)
+    units = {}
+    for name in ids:
+        truth = _find_label_map(masks, name)
+        predicted = _find_label_map(predictions, name) if predictions else None
+        if truth is None or (predictions and predicted is None):
+            # It may be there under another spelling of its suffix, which only a look at all files shows.
+            return None
+        image_folder = options.data.get("images")
+        units[name] = Unit(name, replace(shared, truth_path=truth, image_folder=image_folder, predicted_path=predicted))
+    return units
 
 
 def prepare_unit(unit: Unit) -> Unit:
@@ -137,13 +156,13 @@ def _read_truth(content: LabelledImage) -> LabelMap:
     """The true map with the numbers of its file."""
     assert content.truth_path is not None
     file = content.truth_file
-    return decode_label_map(file.read_bytes(), file.path) if file else read_label_map(content.truth_path)
+    return read_stored_map(file) if file else read_label_map(content.truth_path)
 
 
 def _read_image(content: LabelledImage, unit: str) -> tuple[Path | None, Image | None]:
     """The image and its file; None twice where only label maps are given."""
     if content.image_file:
-        return content.image_file.path, decode_image(content.image_file.read_bytes(), content.image_file.path)
+        return content.image_file.path, read_stored_image(content.image_file)
     if content.image_folder is None:
         return None, None
     path = find_image(content.image_folder, content.image_stem or unit)
@@ -154,8 +173,8 @@ def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[U
     """All units; `predicted` are the labels of stored predictions, where they are not the truth's."""
     if preset := _find_preset(options):
         return _list_preset(preset, options, predicted)
-    if options.gt is None and set(options.data) in ({WEBDATASET}, {HF_DATASET}):
-        return _list_stored_files(options, predicted)
+    if stored := _find_stored(options):
+        return _list_stored_files(stored, options, predicted)
     if options.gt or options.pred:
         if not (options.gt and options.pred):
             remedy = "give the folder of true and of predicted label maps"
@@ -169,7 +188,7 @@ def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[U
         return _list_folders(options, options.data["masks"], options.data["images"], None, predicted)
     remedy = (
         "give --data voc=DIR, or --data images=DIR --data masks=DIR --labels FILE, or --gt DIR --pred DIR, or "
-        f"--data {WEBDATASET}=DIR or {HF_DATASET}=DIR with --labels FILE, or a published dataset as --data NAME=DIR: "
+        f"one of {', '.join(MAP_SOURCES)} with --labels FILE, or a published dataset as --data NAME=DIR: "
         f"{', '.join(list_map_presets())}"
     )
     raise OptionError(f"--data {', '.join(sorted(options.data))}: no reader for this data", remedy=remedy)
@@ -212,20 +231,35 @@ def _list_preset(preset: str, options: SemanticOptions, predicted: LabelSet | No
     return _add_predictions(images, options.pred)
 
 
-def _list_stored_files(options: SemanticOptions, predicted: LabelSet | None) -> list[Unit]:
-    """Images and label maps in shards or in the tables of a Hugging Face dataset."""
-    files: dict[str, tuple[StoredFile, StoredFile]]
-    if WEBDATASET in options.data:
-        samples = read_shards(options.data[WEBDATASET])
-        files = {name: (sample.find_image(), sample.find_mask()) for name, sample in samples.items()}
-    else:
-        files = {row.id: (row.image, row.mask) for row in read_samples(options.data[HF_DATASET], options.split)}
-    shared = _describe_maps(options, predicted)
+def _find_stored(options: SemanticOptions) -> str | None:
+    """The dataset with images inside of files, or the object, that the options name; None where they name none."""
+    stored = find_source(options.data, MAP_SOURCES)
+    if stored and options.gt:
+        raise OptionError(f"--gt beside --data {stored}", remedy="leave out --gt: the dataset has its own truth")
+    return stored
+
+
+def _list_stored_files(stored: str, options: SemanticOptions, predicted: LabelSet | None) -> list[Unit]:
+    """Images and label maps of a dataset that `hardlook.data.stored_files` reads."""
+    path = options.data[stored]
+    samples = read_map_samples(stored, path, options.split, options.columns)
+    shared = _describe_object(path, options) if stored == OBJECT and options.labels is None else None
+    shared = shared or _describe_maps(options, predicted)
     images = {
-        name: replace(shared, truth_path=truth.path, image_file=image, truth_file=truth)
-        for name, (image, truth) in files.items()
+        one.id: replace(shared, truth_path=one.mask.path, image_file=one.image, truth_file=one.mask) for one in samples
     }
     return _add_predictions(images, options.pred)
+
+
+def _describe_object(path: Path, options: SemanticOptions) -> LabelledImage | None:
+    """What all images of an object have in common that names its own classes; None for another."""
+    classes = read_map_classes(path)
+    if classes is None or options.pred or options.numbering != "index":
+        return None
+    ignored = tuple(dict.fromkeys((*classes.ignored, *_list_ignored_numbers(options, classes.names, classes.numbers))))
+    return LabelledImage(
+        classes.names, classes.numbers, ignored_numbers=ignored, keep_prediction=options.keep_predictions
+    )
 
 
 def _list_voc(options: SemanticOptions) -> list[Unit]:
@@ -346,6 +380,13 @@ def _find_label_maps(folder: Path) -> dict[str, Path]:
                 raise DataError(f"two label maps are called {path.stem!r}", file=path, remedy="keep one of them")
             paths[path.stem] = path
     return paths
+
+
+def _find_label_map(folder: Path, name: str) -> Path | None:
+    """The label map of an image, found without listing the folder; None where there is not exactly one."""
+    paths = [folder / f"{name}{suffix}" for suffix in sorted(_MAP_SUFFIXES)] if name == Path(name).name else []
+    found = [path for path in paths if path.is_file()]
+    return found[0] if len(found) == 1 else None
 
 
 def _list_numbers(labels: LabelSet, numbering: Numbering) -> tuple[int, ...]:
