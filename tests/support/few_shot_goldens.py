@@ -3,7 +3,7 @@
 import json
 
 import torch
-from goldens import fill, goldens_folder
+from goldens import fill, goldens_folder, read_golden
 
 from hardlook.networks.few_shot.method import Episodes
 
@@ -58,3 +58,25 @@ def check_episode_case(golden, case, make, *, special=None, tolerance=1e-8, floa
             golden.check_value(case, "grad_input_norm", joined.norm(), tolerance=tolerance)
             golden.check_gradients(case, method, tolerance=tolerance)
             assert shots == golden.facts["cases"][case]["input"]["shot"]
+
+
+def check_images_case(name, case, make, scores, *, special=None, float32=1e-4):
+    """Scores by name of the array, training scores, loss and gradients of a method on Conv64F."""
+    golden = read_golden("few_shot", f"method_{name}")
+    for dtype, tolerance, spread in ((torch.float64, 1e-8, None), (torch.float32, float32, 0.02)):
+        method = make()
+        golden.check_names(method, case)
+        fill(method, special=special).to(dtype)
+        episodes = read_episodes(golden, case, dtype)
+        for array, options in scores.items():
+            for option, value in options.items():
+                setattr(method, option, value)
+            method.eval()
+            golden.check(f"{case}/{array}", method.classify(episodes)[0], tolerance=tolerance, spread=spread)
+        method.train()
+        loss, trained = method.loss(episodes)
+        golden.check(f"{case}/train_logits", trained[0], tolerance=tolerance, spread=spread)
+        golden.check_value(case, "loss", loss.detach(), tolerance=tolerance)
+        if dtype == torch.float64:
+            loss.backward()
+            golden.check_gradients(case, method, tolerance=1e-7)

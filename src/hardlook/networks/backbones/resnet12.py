@@ -139,6 +139,15 @@ class ScaledConvolution(nn.Conv2d):
         self.mtl_weight = nn.Parameter(torch.ones(outputs, inputs, 1, 1))
         self.mtl_bias = nn.Parameter(torch.zeros(outputs)) if bias else None
 
+    @classmethod
+    def like(cls, plain: nn.Conv2d) -> ScaledConvolution:
+        """A scaled convolution with the weights of a plain one, of any size, stride and padding."""
+        made = cls(plain.in_channels, plain.out_channels, plain.kernel_size[0], bias=plain.bias is not None)
+        made.stride, made.padding = plain.stride, plain.padding
+        made.weight = plain.weight
+        made.bias = plain.bias
+        return made
+
     def forward(self, x: Tensor) -> Tensor:
         """The convolution with scaled kernel and shifted bias."""
         bias = None if self.bias is None or self.mtl_bias is None else self.bias + self.mtl_bias

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -87,6 +87,18 @@ class FewShotMethod(nn.Module):
     def __init__(self, backbone: nn.Module | None = None) -> None:
         super().__init__()
         self.emb_func = backbone if backbone is not None else nn.Identity()
+
+    @classmethod
+    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
+        """The method as the training loop makes it.
+
+        `channels` and `side` are those of the backbone's output (a side of 1 for vectors), `classes` counts the
+        training classes, `ways` the classes of a task; `options` are a method's own.
+        """
+        return cls(backbone, **options)
+
+    def start_stage(self, stage: Stage) -> None:
+        """Called by the training loop before the first step of a stage, and when it resumes in one."""
 
     def embed(self, episodes: Episodes) -> Episodes:
         """The episodes with features in place of images, in one forward pass."""

@@ -1,0 +1,68 @@
+"""BOIL. Oh et al., BOIL: Towards Representation Change for Few-shot Learning, ICLR 2021."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from hardlook.networks.few_shot.inner_loops import LinearClassifier, adapt_and_score, batch_statistics
+from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+
+
+class Boil(FewShotMethod):
+    """MAML whose inner loop moves the body and not the head: `steps` steps at `inner_rate`.
+
+    `test` chooses how queries are scored: `update` after the steps, `directly` without them, `nil` by the cosine with
+    the class means of features that were not adapted. In the released code the head moves with the body's rate, because the
+    rule that names it never applies: `released=True` does the same.
+    """
+
+    def __init__(
+        self,
+        backbone: nn.Module | None = None,
+        *,
+        channels: int = 64,
+        ways: int = 5,
+        inner_rate: float = 0.5,
+        steps: int = 1,
+        first_order: bool = False,
+        test: Literal["update", "directly", "nil"] = "update",
+        released: bool = False,
+    ) -> None:
+        super().__init__(backbone)
+        self.classifier = LinearClassifier(channels, ways)
+        self.inner_rate, self.steps, self.first_order = inner_rate, steps, first_order
+        self.test, self.released = test, released
+
+    @classmethod
+    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
+        """The method on a backbone, as the training loop makes it."""
+        return cls(backbone, channels=channels, ways=ways, **options)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(n, ways) scores of images without adaptation."""
+        return self.classifier(self.emb_func(images))  # type: ignore[no-any-return]
+
+    def classify(self, episodes: Episodes) -> Tensor:
+        """(tasks, queries, ways) scores."""
+        if not self.training and self.test == "nil":
+            return self.score_by_means(episodes)
+        return adapt_and_score(
+            self,
+            episodes,
+            steps=self.steps if self.training or self.test == "update" else 0,
+            rates=lambda name: 0.0 if name.startswith("classifier.") and not self.released else self.inner_rate,
+            first_order=self.first_order or not self.training,
+        )
+
+    def score_by_means(self, episodes: Episodes) -> Tensor:
+        """(tasks, queries, ways) cosines with class means; supports and queries of a task are batches of their own."""
+        scores = []
+        with batch_statistics(self):
+            for support, query in zip(episodes.support, episodes.query, strict=True):
+                means = self.emb_func(support.flatten(0, 1)).unflatten(0, support.shape[:2]).mean(1)
+                scores.append(functional.cosine_similarity(self.emb_func(query)[:, None], means[None], dim=-1))
+        return torch.stack(scores)
