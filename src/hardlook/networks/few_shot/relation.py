@@ -41,8 +41,8 @@ class RelationNet(FewShotMethod):
     """A small network compares the map of a query with the sum of the maps of a class.
 
     Trained by the squared error of the sigmoid of a relation, as published. With `released` by cross-entropy over the
-    relations, and batch normalisation keeps the statistics of the last batch alone (momentum 1). `padding` 1 is for maps
-    below 10 x 10.
+    relations, and batch normalisation keeps the statistics of the last batch alone (momentum 1). `padding` 1 is for
+    maps below 10 x 10.
     """
 
     inputs = "maps"
