@@ -11,7 +11,7 @@ from hardlook.data import rle
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.launch import launch
 from hardlook.open_vocabulary.miou.options import OpenMiouOptions, SemanticOptions
-from hardlook.open_vocabulary.miou.units import list_sources, list_units, prepare_unit
+from hardlook.open_vocabulary.miou.units import find_units, list_sources, list_units, prepare_unit
 
 
 def test_data_without_a_reader_is_refused_with_what_can_be_read(tmp_path):
@@ -332,3 +332,23 @@ def test_shards_and_tables_are_scored_as_the_same_files_in_folders_are(tmp_path)
         assert prepare_unit(unit).payload.image.shape == (4, 6, 3)
     assert values["folders"] == values["shards"] == values["tables"]
     assert values["shards"][0][2] not in (0, 1)
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_files_are_found_by_id_without_a_look_at_all_others(tmp_path, stored):
+    for name in ("images", "masks", "answers"):
+        (tmp_path / name).mkdir()
+        for stem in ("a", "b", "c"):
+            (tmp_path / name / f"{stem}.png").touch()
+    given = {"labels": "voc20", "data": {"images": tmp_path / "images"}}
+    if stored:
+        given |= {"gt": tmp_path / "masks", "pred": tmp_path / "answers"}
+    else:
+        given["data"] = {**given["data"], "masks": tmp_path / "masks"}
+    for options in (SemanticOptions(**given), OpenMiouOptions(**given)):
+        listed = {unit.id: unit for unit in list_units(options)}
+        assert find_units(options, ["c", "a"]) == {name: listed[name] for name in ("c", "a")}
+    assert find_units(options, ["a", "z"]) is None
+    assert find_units(options, ["../masks/a"]) is None
+    (tmp_path / "masks" / "b.png").rename(tmp_path / "masks" / "b.PNG")
+    assert find_units(options, ["b"]) is None

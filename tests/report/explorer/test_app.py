@@ -38,7 +38,8 @@ def qualities(made):
 
 
 def units_in(answer):
-    return re.findall(r'unit-cell[^>]*><a href="[^"]*">([^<]*)</a>', answer.text)
+    """The units of a page in their order, in its grid or in its table."""
+    return re.findall(r'(?:unit-cell[^>]*><a href="[^"]*"|<span class="name")>([^<]*)<', answer.text)
 
 
 def test_the_index_lists_runs_by_benchmark_and_links_them(ask, keys):
@@ -69,7 +70,7 @@ def test_filters_keep_what_they_say(ask, keys, qualities):
 
 
 def test_links_of_slices_filter_by_them(ask, keys):
-    page = ask(f"/run/{keys['strange']}")
+    page = ask(f"/run/{keys['strange']}?view=table")
     (link, *_) = page.links("is.context")
     kept = ask(link)
     value = html.unescape(re.search(r"context is (\w+)", kept.words)[1])
@@ -154,7 +155,9 @@ def test_the_overlay_switch_leads_there_and_back(ask, keys):
     without = ask(off)
     assert "overlay=off" in re.search('<img src="([^"]*)"', without.text)[1]
     assert "Show masks" in without.words
-    assert ask(without.links("overlay=on")[-1]).status == 200
+    (shown,) = [link for link in without.links("/unit?id=scene-0004&sort=") if "with=" not in link]
+    assert "overlay" not in shown
+    assert "Hide masks" in ask(shown).words
 
 
 def test_neighbours_are_those_of_the_list_it_was_opened_from(ask, keys, qualities):
@@ -196,7 +199,170 @@ def test_two_runs_unit_by_unit(ask, keys, qualities):
     assert units_in(first) == sorted(one, key=lambda unit: (one[unit] - two[unit], unit))
     kept = ask(f"/compare?first={keys['strange']}&second={keys['ragged']}&is.better=first&sort=unit")
     assert units_in(kept) == sorted(unit for unit in one if one[unit] > two[unit])
-    assert f"with={keys['ragged']}" in page.links("/unit?")[0]
+
+
+def thumbnails_in(answer):
+    return list(map(html.unescape, re.findall('<img src="(/run/[^"]*/thumbnail[^"]*)"', answer.text)))
+
+
+def read_pixels(answer):
+    return cv2.imdecode(np.frombuffer(answer.content, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1].astype(int)
+
+
+def test_a_run_opens_on_a_grid_of_pictures_with_the_table_as_second_view(ask, keys, qualities):
+    page = ask(f"/run/{keys['strange']}?min.image-miou=.5&size=20")
+    shown = [unit for unit, value in sorted(qualities["strange"].items(), key=lambda one: one[::-1]) if value >= 0.5]
+    assert [re.search("id=([^&]*)", one)[1] for one in thumbnails_in(page)] == shown
+    assert [ask(address).headers["content-type"] for address in thumbnails_in(page)[:3]] == ["image/jpeg"] * 3
+    words = (
+        f'alt="Image with truth and prediction of {shown[0]}, mIoU of the image {qualities["strange"][shown[0]]:.3f}"'
+    )
+    assert words in page.text
+    (link,) = page.links("view=table")
+    table = ask(link)
+    assert "min.image-miou=0.5" in link
+    assert (thumbnails_in(table), units_in(table)) == ([], shown)
+    assert "view=table" in table.links("sort=unit")[0]
+    assert '<input type="hidden" name="view" value="table"/>' in table.text
+    (back,) = [
+        link for link in table.links("/run/") if link.startswith(f"/run/{keys['strange']}?") and "view" not in link
+    ]
+    assert units_in(ask(back)) == shown
+
+
+def test_thumbnails_lay_truth_and_prediction_over_the_image_or_leave_them_out(ask, keys):
+    from hardlook.world.planted import PlantedWorld
+
+    address = f"/run/{keys['strange']}/thumbnail?id=scene-0004"
+    pixels = {name: read_pixels(ask(f"{address}&overlay={name}")) for name in ("on", "truth", "prediction", "off")}
+    image = cv2.resize(PlantedWorld(seed=0, count=SCENES)[4].image, (320, 240), interpolation=cv2.INTER_LINEAR)
+    assert np.abs(pixels["off"] - image).mean() < 3
+    for one, other in (("on", "off"), ("on", "truth"), ("on", "prediction"), ("truth", "prediction")):
+        assert np.abs(pixels[one] - pixels[other]).mean() > 0.5, (one, other)
+    assert np.array_equal(read_pixels(ask(address)), pixels["on"])
+
+
+def test_browsers_may_keep_thumbnails_and_nothing_else(ask, keys):
+    address = thumbnails_in(ask(f"/run/{keys['strange']}"))[0]
+    first = ask(address)
+    assert first.headers["cache-control"] == "private, max-age=600"
+    tag = first.headers["etag"]
+    for known in (tag, f"W/{tag}", f'"other", {tag}'):
+        again = ask(address, headers=[(b"host", b"localhost"), (b"if-none-match", known.encode())])
+        assert (again.status, again.content) == (304, b"")
+    other = ask(f"{address}&overlay=off".replace("overlay=on&", ""))
+    assert other.headers["etag"] != tag
+    assert ask(address, headers=[(b"host", b"localhost"), (b"if-none-match", b'"other"')]).status == 200
+    for page in (
+        "/",
+        f"/run/{keys['strange']}",
+        f"/run/{keys['strange']}/picture?id=scene-0004&number=0",
+        "/style.css",
+    ):
+        assert ask(page).headers["cache-control"] == "no-store"
+    assert "default-src 'none'" in first.headers["content-security-policy"]
+
+
+def test_what_is_laid_over_the_grid_is_kept_by_every_link(ask, keys):
+    page = ask(f"/run/{keys['strange']}?overlay=truth&q=scene&size=4")
+    assert all("overlay=truth" in address for address in thumbnails_in(page))
+    own = [link for link in page.links(f"/run/{keys['strange']}") if "q=scene" in link and "Over" not in link]
+    others = [link for link in own if "overlay=truth" not in link]
+    # The links that choose another overlay.
+    assert sorted(re.findall("overlay=([a-z]*)", " ".join(others))) == ["off", "prediction"]
+    assert len(others) == 3
+    assert '<input type="hidden" name="overlay" value="truth"/>' in page.text
+    unit = ask(page.links("/unit?")[0])
+    assert "Hide masks" in unit.words
+    assert "overlay=truth" in unit.links("page=")[0] if unit.links("page=") else True
+
+
+def test_the_way_back_leads_to_the_page_that_the_unit_is_on(ask, keys):
+    page = ask(f"/run/{keys['strange']}?q=scene&size=4&page=2&sort=unit&overlay=off&view=table")
+    unit = ask(page.links("/unit?")[-1])
+    assert "8 of 14 in the list" in unit.words
+    (back,) = [link for link in unit.links(f"/run/{keys['strange']}?")][:1]
+    assert units_in(ask(back)) == units_in(page)
+    assert ("view=table" in back, "overlay=off" in back) == (True, True)
+    following = ask(unit.links("id=scene-0008&")[0])
+    (back,) = [link for link in following.links(f"/run/{keys['strange']}?")][:1]
+    assert units_in(ask(back)) == [f"scene-{index:04d}" for index in range(8, 12)]
+
+
+def test_a_comparison_shows_both_models_side_by_side(ask, keys, qualities):
+    page = ask(f"/compare?first={keys['strange']}&second={keys['ragged']}&is.better=first")
+    own = [(keys["strange"], keys["ragged"])[place % 2] for place in range(len(thumbnails_in(page)))]
+    assert [address.split("/")[2] for address in thumbnails_in(page)] == own
+    unit = units_in(page)[0]
+    tile = page.text.split("<li data-row>")[1]
+    assert f"{qualities['strange'][unit]:.3f}" in tile
+    assert f"{qualities['ragged'][unit]:.3f}" in tile
+    assert f"of {unit} by seg/ragged" in tile
+    pictures = [ask(address).content for address in thumbnails_in(page)[:2]]
+    assert pictures[0] != pictures[1]
+
+
+def test_units_of_a_comparison_keep_its_filter_and_its_order(ask, keys):
+    page = ask(f"/compare?first={keys['strange']}&second={keys['ragged']}&is.better=first&sort=difference&order=down")
+    units = units_in(page)
+    assert 2 < len(units) < SCENES
+    unit = ask(page.links("/unit?")[1])
+    assert unit.text.count("<img ") == 6
+    assert f"2 of {len(units)} in the list" in unit.words
+    (before,) = re.findall('<link rel="prev" href="([^"]*)"', unit.text)
+    (after,) = re.findall('<link rel="next" href="([^"]*)"', unit.text)
+    assert f"id={units[0]}&" in before
+    assert f"id={units[2]}&" in after
+    following = ask(html.unescape(after))
+    assert f"3 of {len(units)} in the list" in following.words
+    assert following.text.count("<img ") == 6
+    back = following.links("/compare?")[0]
+    assert units_in(ask(back)) == units
+    hidden = ask(following.links("overlay=off")[0])
+    assert f"3 of {len(units)} in the list" in hidden.words
+
+
+def test_a_benchmark_without_pictures_has_its_table_and_the_reason(made, keys, monkeypatch):
+    from dataclasses import replace
+
+    from hardlook.harness.benchmark import draw_nothing
+    from hardlook.report.explorer.run_data import RunData
+
+    whole = RunData._find_benchmark
+    monkeypatch.setattr(
+        RunData, "_find_benchmark", lambda self, name: replace(whole(self, name), pictures=draw_nothing)
+    )
+    ask = Asking(make_app(made))
+    for address in (f"/run/{keys['strange']}", f"/compare?first={keys['strange']}&second={keys['ragged']}"):
+        page = ask(address)
+        assert "No pictures: the benchmark closed-miou draws no pictures of its units. This is the table" in page.words
+        assert (thumbnails_in(page), len(units_in(page))) == ([], SCENES)
+        assert "No pictures" not in ask(f"{address}{'&' if '?' in address else '?'}view=table").words
+
+
+def test_a_unit_that_cannot_be_drawn_says_why_in_its_tile(copied, tmp_path):
+    (hostile,) = [path for path in copied.iterdir() if path.name != "seg"]
+    text = (hostile / "run.json").read_text()
+    old = re.search(r'"images": "([^"]*)images"', text)[1]
+    data = tmp_path / "data"
+    shutil.copytree(old, data)
+    (hostile / "run.json").write_text(text.replace(old, f"{data}/"))
+    ask = Asking(make_app(hostile))
+    (run,) = ask("/").links("/run/")
+    (data / "images" / f"{STEMS[0]}.png").write_bytes(b"damaged")
+    page = ask(run)
+    assert len(thumbnails_in(page)) == len(STEMS)
+    (broken,) = [address for address in thumbnails_in(page) if ask(address).status != 200]
+    answer = ask(broken)
+    assert (answer.status, answer.headers["content-type"]) == (500, "image/svg+xml")
+    assert "No picture: " in answer.words
+    assert (str(tmp_path) in answer.text, "<img" in answer.text) == (False, False)
+    assert answer.headers["cache-control"] == "no-store"
+    shutil.rmtree(data / "images")
+    gone = Asking(make_app(hostile))(run)
+    assert "No pictures: " in gone.words
+    assert str(tmp_path) not in gone.words
+    assert len(units_in(gone)) == len(STEMS)
 
 
 def differences(answer):
@@ -206,7 +372,7 @@ def differences(answer):
 
 
 def test_swapped_runs_have_swapped_signs(ask, keys):
-    there = ask(f"/compare?first={keys['strange']}&second={keys['ragged']}")
+    there = ask(f"/compare?first={keys['strange']}&second={keys['ragged']}&view=table")
     (link,) = [link for link in there.links("/compare?") if link.startswith(f"/compare?first={keys['ragged']}&")][:1]
     one, other = differences(there), differences(ask(link))
     assert len(one) == SCENES
@@ -384,6 +550,13 @@ def test_no_parameter_is_a_path(ask, keys, path, made):
         f"/run/{key}/unit?id=scene-0001&overlay={path}",
         f"/run/{key}/picture?id={path}&number=0",
         f"/run/{key}/picture?id=scene-0001&number={path}",
+        f"/run/{key}/thumbnail?id={path}",
+        f"/run/{key}/thumbnail?id=scene-0001&overlay={path}",
+        f"/run/{key}/thumbnail?id=scene-0001&{path}=1",
+        f"/run/{key}/unit?id=scene-0001&compare={path}",
+        f"/run/{key}/unit?id=scene-0001&compare={keys['ragged']}&quality={path}",
+        f"/run/{key}?view={path}",
+        f"/run/{key}?overlay={path}",
         f"/run/{key}?sort={path}",
         f"/run/{key}?order={path}",
         f"/run/{key}?page={path}",

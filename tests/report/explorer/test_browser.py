@@ -26,6 +26,8 @@ def pages(keys):
     return {
         "index": "/",
         "run": f"/run/{strange}",
+        "table": f"/run/{strange}?view=table",
+        "compared": f"/compare?first={strange}&second={ragged}&view=table",
         "unit": f"/run/{strange}/unit?id=scene-0004&with={ragged}",
         "compare": f"/compare?first={strange}&second={ragged}",
         "refused": "/nowhere",
@@ -51,7 +53,7 @@ def complaints(driver):
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-@pytest.mark.parametrize("name", ["index", "run", "unit", "compare", "refused"])
+@pytest.mark.parametrize("name", ["index", "run", "table", "unit", "compare", "compared", "refused"])
 def test_pages_fit_and_the_console_is_quiet(driver, address, pages, name, width, scheme):
     show(driver, address + pages[name], width, scheme)
     assert complaints(driver) == []
@@ -65,7 +67,7 @@ def test_pages_fit_and_the_console_is_quiet(driver, address, pages, name, width,
 
 @pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed")
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
-@pytest.mark.parametrize("name", ["index", "run", "unit", "compare", "refused"])
+@pytest.mark.parametrize("name", ["index", "run", "table", "unit", "compare", "compared", "refused"])
 def test_axe_finds_nothing_serious(driver, address, pages, name, width, scheme):
     show(driver, address + pages[name], width, scheme)
     driver.execute_script("document.querySelectorAll('details').forEach(box => { box.open = true })")
@@ -97,22 +99,140 @@ def test_pictures_load_at_full_size(driver, address, pages):
     assert sizes == [[True, 160, 120, True]] * 6
 
 
-def test_keys_move_through_rows_and_units(driver, address, pages):
+@pytest.mark.parametrize("view", ["grid", "table"])
+def test_keys_move_through_units_of_a_list_and_from_unit_to_unit(driver, address, keys, view):
     from selenium.webdriver.common.keys import Keys
 
-    show(driver, address + pages["run"])
+    show(driver, f"{address}/run/{keys['strange']}?view={view}")
     body = driver.find_element("tag name", "body")
     body.send_keys("j")
     body.send_keys("j")
-    here = driver.find_elements("css selector", "tr.here")
+    here = driver.find_elements("css selector", "[data-row].here")
     assert len(here) == 1
-    unit = here[0].find_element("tag name", "a").text
+    unit = here[0].find_element("css selector", ".name, .unit-cell").text
     driver.switch_to.active_element.send_keys(Keys.ENTER)
-    assert driver.find_element("tag name", "h1").text == unit
+    wait_for(driver, lambda: driver.find_element("tag name", "h1").text == unit)
     driver.find_element("tag name", "body").send_keys("o")
-    assert "overlay=off" in driver.current_url
+    wait_for(driver, lambda: "overlay=off" in driver.current_url)
     driver.find_element("tag name", "body").send_keys("k")
-    assert driver.find_element("tag name", "h1").text != unit
+    wait_for(driver, lambda: driver.find_element("tag name", "h1").text != unit)
+    driver.find_element("tag name", "body").send_keys("b")
+    wait_for(driver, lambda: driver.find_elements("css selector", ".browse"))
+    assert ("view=table" in driver.current_url, "overlay=off" in driver.current_url) == (view == "table", True)
+
+
+def wait_for(driver, holds):
+    """Until a condition holds; a page that is being replaced may lose its elements meanwhile."""
+    from selenium.common.exceptions import StaleElementReferenceException
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(driver, 30, ignored_exceptions=[StaleElementReferenceException]).until(lambda driver: holds())
+
+
+LOADED = (
+    "return Array.from(document.querySelectorAll('.grid img')).slice(0, 4).every(i => i.complete && i.naturalWidth)"
+)
+PIXEL = """
+const image = document.querySelector(".grid img"), canvas = document.createElement("canvas");
+[canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+const pen = canvas.getContext("2d");
+pen.drawImage(image, 0, 0);
+return Array.from(pen.getImageData(0, 0, canvas.width, canvas.height).data).reduce((sum, one) => sum + one, 0);
+"""
+
+
+def test_a_key_hides_and_shows_what_is_laid_over_all_pictures(driver, address, keys):
+    show(driver, f"{address}/run/{keys['strange']}?q=scene&sort=unit")
+    wait_for(driver, lambda: driver.execute_script(LOADED))
+    laid = driver.execute_script(PIXEL)
+    driver.execute_script("window.same = true")
+    body = driver.find_element("tag name", "body")
+    body.send_keys("o")
+    wait_for(driver, lambda: driver.execute_script(LOADED) and driver.execute_script(PIXEL) != laid)
+    bare = driver.execute_script(PIXEL)
+    sources = driver.execute_script("return Array.from(document.querySelectorAll('.grid img')).map(i => i.src)")
+    assert sources
+    assert all("overlay=off" in source for source in sources)
+    # The page was not loaded again, and its address and its links keep the choice.
+    assert driver.execute_script("return window.same")
+    assert "overlay=off" in driver.current_url
+    assert "q=scene" in driver.current_url
+    links = "return Array.from(document.querySelectorAll('.grid a, .pager a, .groups a')).map(a => a.href)"
+    assert all("overlay=off" in link for link in driver.execute_script(links))
+    assert driver.find_element("css selector", "a[data-overlay][aria-current]").text == "nothing"
+    body.send_keys("t")
+    wait_for(driver, lambda: driver.execute_script(LOADED) and driver.execute_script(PIXEL) not in (bare, laid))
+    assert driver.find_element("css selector", "a[data-overlay][aria-current]").text == "truth"
+    body.send_keys("o")
+    body.send_keys("o")
+    assert "overlay=truth" in driver.current_url
+    driver.find_element("css selector", "a[data-overlay=on]").click()
+    wait_for(driver, lambda: driver.execute_script(LOADED) and driver.execute_script(PIXEL) == laid)
+    assert "overlay" not in driver.current_url
+    assert driver.execute_script("return window.same")
+    assert complaints(driver) == []
+
+
+def test_arrows_move_within_the_grid(driver, address, keys):
+    from selenium.webdriver.common.keys import Keys
+
+    show(driver, f"{address}/run/{keys['strange']}")
+    driver.find_element("tag name", "body").send_keys("j")
+    place = "return Array.from(document.querySelectorAll('.grid li')).findIndex(tile => tile.matches('.here'))"
+    tops = "return new Set(Array.from(document.querySelectorAll('.grid li')).map(tile => tile.offsetTop)).size"
+    assert driver.execute_script(tops) > 1
+    seen = []
+    for key in (Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.ARROW_UP):
+        driver.switch_to.active_element.send_keys(key)
+        seen.append(driver.execute_script(place))
+    assert seen[0] == 1
+    assert seen[1] - 1 > 1
+    assert seen[2:] == [seen[1] - 1, 0, 0]
+
+
+def test_the_filter_is_in_the_address_and_stays_there(driver, address, keys):
+    show(driver, f"{address}/run/{keys['strange']}?view=table&overlay=truth")
+    driver.find_element("css selector", "input[name=q]").send_keys("scene-000")
+    follow(driver, "css selector", ".filters button")
+    assert {"q=scene-000", "view=table", "overlay=truth"} <= set(driver.current_url.partition("?")[2].split("&"))
+    driver.find_element("tag name", "body").send_keys("v")
+    wait_for(driver, lambda: driver.find_elements("css selector", ".grid"))
+    assert len(driver.find_elements("css selector", ".grid li")) == 10
+    follow(driver, "css selector", ".grid a")
+    assert "of 10 in the list" in driver.find_element("css selector", ".pager").text
+    follow(driver, "css selector", ".trail a:last-child")
+    assert len(driver.find_elements("css selector", ".grid li")) == 10
+
+
+def test_filters_are_beside_the_grid_or_above_it(driver, address, pages):
+    places = "return ['.filters', '.content'].map(n => document.querySelector(n).getBoundingClientRect().toJSON())"
+    show(driver, address + pages["run"], 1280)
+    form, grid = driver.execute_script(places)
+    assert form["right"] <= grid["left"]
+    assert abs(form["top"] - grid["top"]) < 2
+    show(driver, address + pages["run"], 390)
+    form, grid = driver.execute_script(places)
+    assert form["bottom"] <= grid["top"]
+
+
+def test_two_models_are_side_by_side_and_keys_follow_the_comparison(driver, address, keys):
+    show(driver, f"{address}/compare?first={keys['strange']}&second={keys['ragged']}&is.better=%3Dfirst")
+    wait_for(driver, lambda: driver.execute_script(LOADED))
+    tiles = driver.find_elements("css selector", ".grid li")
+    units = [tile.find_element("css selector", ".name").text for tile in tiles]
+    one, other = (image.rect for image in tiles[0].find_elements("tag name", "img"))
+    assert one["y"] == other["y"]
+    assert one["x"] + one["width"] <= other["x"]
+    follow(driver, "css selector", ".grid a")
+    one, other = (part.rect for part in driver.find_elements("css selector", ".answers section"))
+    assert one["x"] + one["width"] <= other["x"]
+    for unit in units[1:3]:
+        driver.find_element("tag name", "body").send_keys("j")
+        wait_for(driver, lambda unit=unit: driver.find_element("tag name", "h1").text == unit)
+    driver.find_element("tag name", "body").send_keys("b")
+    wait_for(driver, lambda: driver.find_elements("css selector", ".grid li"))
+    shown = [tile.text for tile in driver.find_elements("css selector", ".grid li .name")]
+    assert shown == units
 
 
 def test_letters_in_a_field_are_text(driver, address, pages):
@@ -120,7 +240,7 @@ def test_letters_in_a_field_are_text(driver, address, pages):
     field = driver.find_element("css selector", "input[name=q]")
     field.send_keys("jko")
     assert field.get_attribute("value") == "jko"
-    assert not driver.find_elements("css selector", "tr.here")
+    assert not driver.find_elements("css selector", ".here")
 
 
 def test_the_command_can_be_copied(driver, address, pages):
@@ -149,7 +269,7 @@ def follow(driver, by, what):
 def test_forms_and_links_work_without_script(driver, address, pages):
     driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
-        show(driver, address + pages["run"])
+        show(driver, address + pages["table"])
         driver.find_element("css selector", "input[name=q]").send_keys("scene-000")
         follow(driver, "css selector", ".filters button")
         assert "10 records" in driver.find_element("css selector", ".found").text

@@ -1,14 +1,21 @@
 import json
 import os
 import shutil
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from hardlook.harness.benchmark import LazyUnits
 from hardlook.harness.checked_json import parse_checked_json
-from hardlook.report.explorer import run_index
+from hardlook.harness.registry import find_benchmark
+from hardlook.open_vocabulary.closed_miou import ClosedMiouOptions
+from hardlook.report.explorer import run_data, run_index
 from hardlook.report.explorer.run_data import RunData
 from hardlook.report.explorer.run_index import RunIndex
+
+from .conftest import SCENES
 
 
 def test_runs_are_found_at_any_depth_with_their_scores(made):
@@ -156,3 +163,88 @@ def test_units_say_how_many_of_them_the_scores_rest_on(copied):
     assert run.units == f"{planned - 2} of {planned}"
     path.unlink()
     assert next(run for run in RunIndex(copied).runs() if run.name == "seg/strange").units == str(planned)
+
+
+@pytest.fixture
+def strange(made):
+    data = RunData(made)
+    return data, next(run for run in data.index.runs() if run.name == "seg/strange")
+
+
+def test_units_are_found_without_listing_all_of_them(strange, monkeypatch):
+    data, listed = strange
+    monkeypatch.setattr(run_data, "list_stored_units", lambda *given: pytest.fail("all units were listed"))
+    rows = data.table(listed).frame.to_dicts()
+    assert all(len(data.pictures(listed, row)) == 3 for row in rows[:2])
+    assert data.thumbnail(listed, rows[3], "on").startswith(b"\xff\xd8")
+    assert data._find_unit(listed, data.state(listed), "scene-0014", patience=0) is None
+
+
+def change_benchmark(data, listed, **changes):
+    """The run's benchmark with other functions."""
+    changed = replace(data.benchmark(listed), **changes)
+    data._benchmarks.discard(listed.benchmark)
+    data._benchmarks.get_or_create(listed.benchmark, lambda: changed)
+
+
+def test_lazy_units_are_made_only_when_they_are_drawn(strange):
+    data, listed = strange
+    made, whole = [], find_benchmark("closed-miou").list_units(ClosedMiouOptions(scenes=SCENES))
+
+    def make_payload(place):
+        made.append(place)
+        return whole[place].payload
+
+    lazy = LazyUnits(len(whole), lambda place: whole[place].id, make_payload)
+    change_benchmark(data, listed, find_units=None, list_units=lambda options: lazy)
+    rows = data.table(listed).frame.to_dicts()
+    assert len(data.pictures(listed, rows[5])) == 3
+    assert made == [5]
+
+
+def test_while_units_are_listed_thumbnails_are_asked_for_again(made, keys, monkeypatch):
+    from explorer_requests import Asking
+
+    from hardlook.report.explorer import app
+
+    going, benchmark = threading.Event(), find_benchmark("closed-miou")
+
+    def list_slowly(options):
+        going.wait(10)
+        return benchmark.list_units(options)
+
+    slow = replace(benchmark, find_units=None, list_units=list_slowly)
+    monkeypatch.setattr(run_data, "find_benchmark", lambda name: slow)
+    for name in ("THUMBNAIL_PATIENCE_SECONDS", "TRIAL_PATIENCE_SECONDS"):
+        monkeypatch.setattr(run_data, name, 0.02)
+    ask = Asking(app.make_app(made))
+    page = ask(f"/run/{keys['strange']}")
+    assert "are being listed: their pictures appear when that is done" in page.words
+    assert "data-listing" in page.text
+    address = f"/run/{keys['strange']}/thumbnail?id=scene-0003"
+    waiting = ask(address)
+    assert (waiting.status, waiting.headers["retry-after"]) == (503, "2")
+    assert waiting.headers["cache-control"] == "no-store"
+    going.set()
+    monkeypatch.setattr(run_data, "THUMBNAIL_PATIENCE_SECONDS", 10.0)
+    assert ask(address).headers["content-type"] == "image/jpeg"
+    assert "being listed" not in ask(f"/run/{keys['strange']}").words
+
+
+def test_thumbnails_are_drawn_once_and_their_memory_is_bounded(strange, monkeypatch):
+    data, listed = strange
+    drawn, draw = [], data.benchmark(listed).pictures
+
+    def count(unit, record):
+        drawn.append(unit.id)
+        return draw(unit, record)
+
+    change_benchmark(data, listed, pictures=count)
+    rows = data.table(listed).frame.to_dicts()
+    for overlay in ("on", "off", "truth", "on"):
+        data.thumbnail(listed, rows[0], overlay)
+    assert drawn == [rows[0]["unit"]]
+    data._panels.max_size = data._panels._values._Cache__maxsize = 1 << 20
+    for row in rows:
+        data.thumbnail(listed, row, "prediction")
+    assert len(data._panels) < len(rows)

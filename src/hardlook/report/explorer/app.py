@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from hardlook import serving
 from hardlook.errors import HardlookError
 from hardlook.extras import require
+from hardlook.fingerprints import hash_value
 from hardlook.report.charts.palette import stylesheet
-from hardlook.report.explorer import urls, views
-from hardlook.report.explorer.run_data import RunData
+from hardlook.report.explorer import display, urls, views
+from hardlook.report.explorer.run_data import RunData, StillListing
+from hardlook.report.explorer.thumbnails import draw_message
 from hardlook.report.pictures import encode_png
 
 if TYPE_CHECKING:
@@ -30,8 +32,11 @@ HEADERS = (
     (b"content-security-policy", POLICY.encode()),
     *serving.ISOLATION_HEADERS,
     (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
 )
+
+# A thumbnail's address changes with the run's records. Its image could still be replaced, so it is not kept for ever.
+THUMBNAIL_SECONDS = 600
+RETRY_SECONDS = 2
 
 
 class RequestGuard:
@@ -44,7 +49,7 @@ class RequestGuard:
         """Answer a request, or reject it with a line of text."""
         if scope["type"] != "http":
             return
-        sending = serving.add_headers(send, HEADERS)
+        sending = serving.add_headers(_forbid_storing(send), HEADERS)
         status, message = self._reject(scope)
         if status:
             allow = [(b"allow", b"GET, HEAD")] if status == 405 else []
@@ -61,6 +66,19 @@ class RequestGuard:
         if len(scope["query_string"]) > MAX_QUERY or len(scope["path"]) > MAX_PATH:
             return 414, f"The address is too long: at most {MAX_QUERY} bytes after the question mark."
         return 0, ""
+
+
+def _forbid_storing(send: serving.Send) -> serving.Send:
+    """A `send` that forbids browsers to keep a response, unless the response says for how long."""
+
+    async def send_unstored(message: serving.Message) -> None:
+        if message["type"] == "http.response.start":
+            given = list(message.get("headers", ()))
+            if not any(name.lower() == b"cache-control" for name, _ in given):
+                message = {**message, "headers": [*given, (b"cache-control", b"no-store")]}
+        await send(message)
+
+    return send_unstored
 
 
 def render_template(template: str, **values: object) -> str:
@@ -88,6 +106,7 @@ def make_app(root: Path, *, host: str = "127.0.0.1", benchmarks: Collection[str]
         Route("/run/{key}", _make_page(data, "run.html", views.build_run_view)),
         Route("/run/{key}/unit", _make_page(data, "unit.html", views.build_unit_view)),
         Route("/run/{key}/picture", _make_endpoint(data, _render_picture)),
+        Route("/run/{key}/thumbnail", _make_thumbnail_endpoint(data)),
         Route("/compare", _make_page(data, "compare.html", lambda data, _, rest: views.build_compare_view(data, rest))),
         Route("/style.css", _make_text_endpoint(style, "text/css")),
         Route("/explorer.js", _make_text_endpoint(script, "text/javascript")),
@@ -141,6 +160,42 @@ def _render_picture(data: RunData, key: str, parameters: urls.Parameters) -> Res
     if not known:
         raise urls.PageError(f"There is no such picture: the unit has {len(pictures)}, counted from 0.", 404)
     return Response(encode_png(pictures[int(number)], overlay=overlay), media_type="image/png")
+
+
+def _make_thumbnail_endpoint(data: RunData) -> Callable[[Request], Response]:
+    """Thumbnails, with an ETag that is known without drawing; browsers keep them for some minutes."""
+
+    def respond(data: RunData, key: str, parameters: urls.Parameters, known: str) -> Response:
+        from starlette.responses import Response
+
+        named, rest = urls.split_parameters(parameters, ("id", "overlay", "v"))
+        if rest:
+            raise urls.PageError("A thumbnail has the parameters id, overlay and v, and no others.")
+        overlay = display.parse_display({"view": [], "overlay": named["overlay"]}).overlay
+        run = data.run(key)
+        table = data.table(run)
+        unit = urls.get_single_value(named["id"], "id")
+        row = table.frame.row(views.find_row(table, unit), named=True)
+        tag = f'"{hash_value([data.state(run).fingerprint, unit, overlay])}"'
+        headers = {"etag": tag, "cache-control": f"private, max-age={THUMBNAIL_SECONDS}"}
+        if tag in (one.strip().removeprefix("W/") for one in known.split(",")):
+            return Response(status_code=304, headers=headers)
+        try:
+            return Response(data.thumbnail(run, row, overlay), media_type="image/jpeg", headers=headers)
+        except StillListing as error:
+            return Response(str(error.what), 503, {"retry-after": str(RETRY_SECONDS)}, "text/plain")
+        except Exception as error:
+            # A benchmark reads files of any kind. A picture with the reason is shown where a page would not be.
+            if not isinstance(error, HardlookError | OSError):
+                logging.getLogger(__name__).exception("no thumbnail of %r", unit)
+            message = draw_message(f"No picture: {urls.describe_error(error, data.root)}.")
+            return Response(message, 500, media_type="image/svg+xml")
+
+    def endpoint(request: Request) -> Response:
+        known = request.headers.get("if-none-match", "")
+        return _make_endpoint(data, lambda *given: respond(*given, known))(request)
+
+    return endpoint
 
 
 def _reject_unknown(data: RunData, key: str, parameters: urls.Parameters) -> Response:

@@ -1,14 +1,16 @@
-"""Records as values of the template `records.html`: filters, table, pager, and a histogram drawn from counts alone."""
+"""Records as values of the template `records.html`: filters, grid, table, pager, and a histogram drawn from counts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hardlook.report.charts.drawing import LinearScale, fit_scale, histogram_path, segment, svg_drawing, x_axis
 from hardlook.report.charts.palette import ACCENT, INK, RULE
 from hardlook.report.explorer.query import LARGEST_PAGE, Field, Query, describe_filters
 from hardlook.report.explorer.record_table import Histogram, RecordTable, Selection
+from hardlook.report.explorer.thumbnails import Overlay
 from hardlook.report.explorer.urls import PageError
 from hardlook.report.formatting import MISSING, choose_decimals, format_count, format_interval, format_number
 from hardlook.report.markup import element
@@ -62,13 +64,32 @@ def describe_histogram(histogram: Histogram, mean: float | None, title: str) -> 
 WIDE, NARROW = 840.0, 360.0
 MAX_TEXT = 80
 MAX_GROUPS = 30
+EARLY = 12
+ALTERNATIVES: dict[Overlay, str] = {
+    "on": "Image with truth and prediction",
+    "truth": "Image with the truth",
+    "prediction": "Image with the prediction",
+    "off": "Image",
+}
 MakeURL = Callable[[Sequence[tuple[str, str]]], str]
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A thumbnail in every tile of a grid: whose it is, the column of its quality, and the URL for a unit."""
+
+    name: str
+    quality: str | None
+    address: Callable[[str], str]
 
 
 def build_records_view(
     table: RecordTable, query: Query, make_url: MakeURL, unit_link: Callable[[str], str]
 ) -> dict[str, Any]:
-    """The values of the template `records.html`; `make_url` makes the page's URL from parameters."""
+    """The values of the template `records.html`; `make_url` makes the page's URL from parameters.
+
+    `page` holds the records of the page, for `build_grid`.
+    """
     selection = table.select(query)
     count = len(selection.rows)
     last = max(1, -(-count // query.size))
@@ -80,6 +101,7 @@ def build_records_view(
         "counted": format_count(count, "record"),
         "total": format_number(len(table), 0),
         "query": query,
+        "page": rows,
         "filters": describe_filters(query, table.by_key),
         "clear": make_url([]),
         "form": _build_form(table, query),
@@ -94,6 +116,41 @@ def build_records_view(
             if field not in table.shown
         ],
         "pager": _build_pager(query, last, make_url),
+    }
+
+
+def build_grid(
+    table: RecordTable,
+    rows: Sequence[Mapping[str, Any]],
+    shots: Sequence[Shot],
+    overlay: Overlay,
+    unit_link: Callable[[str], str],
+) -> list[dict[str, Any]]:
+    """The tiles of a grid: of each record a link, one thumbnail per shot with a text alternative, and qualities."""
+    keys = [shot.quality for shot in shots if shot.quality is not None]
+    decimals = choose_decimals([row[key] for row in rows for key in keys])
+    return [
+        {
+            "unit": row["unit"],
+            "address": unit_link(row["unit"]),
+            # Those that a screen shows at first are not left until the browser knows the layout.
+            "early": place < EARLY,
+            "shots": [_build_shot(table, row, shot, overlay, decimals) for shot in shots],
+        }
+        for place, row in enumerate(rows)
+    ]
+
+
+def _build_shot(
+    table: RecordTable, row: Mapping[str, Any], shot: Shot, overlay: Overlay, decimals: int
+) -> dict[str, str]:
+    value = "" if shot.quality is None else format_cell(row[shot.quality], decimals)
+    said = f", {table.by_key[shot.quality].title} {value}" if shot.quality is not None else ""
+    return {
+        "address": shot.address(row["unit"]),
+        "name": shot.name,
+        "value": value,
+        "words": f"{ALTERNATIVES[overlay]} of {row['unit']}{f' by {shot.name}' if shot.name else ''}{said}",
     }
 
 
@@ -144,6 +201,7 @@ def _build_form(table: RecordTable, query: Query) -> dict[str, Any]:
         "ranges": [one for one in numbers if one not in main],
         "open": any(one["low"] or one["high"] for one in numbers if one not in main),
         "sizes": [20, 50, 100, LARGEST_PAGE],
+        "sorts": [(field.key, field.title) for field in shown],
     }
 
 

@@ -1,18 +1,23 @@
-"""The data behind the pages: tables, units and pictures of the open runs, each created once for all requests."""
+"""The data behind the pages: tables, units, pictures and thumbnails of runs, each created once for all requests.
+
+A unit is looked up by its id where its benchmark can (`find_units`). Else all units are listed, in the background: a
+page waits for some seconds, a thumbnail is asked for again.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hardlook.caching import GIBIBYTE, LRUCache
 from hardlook.errors import HardlookError
-from hardlook.harness.benchmark import Benchmark, Unit
-from hardlook.harness.options import parse_options
+from hardlook.harness.benchmark import Benchmark, LazyUnits, Unit, draw_nothing
+from hardlook.harness.options import BenchmarkOptions, parse_options
 from hardlook.harness.records import Record
 from hardlook.harness.registry import STUDIES, find_benchmark, list_benchmarks
 from hardlook.harness.runs.scoring import list_stored_units
@@ -21,13 +26,29 @@ from hardlook.reading import reading
 from hardlook.report.explorer.record_table import RecordTable, RunPair, pair_tables
 from hardlook.report.explorer.run_index import FRESH_SECONDS, ListedRun, RunIndex
 from hardlook.report.explorer.run_records import RunState, load_record_frame, read_run_state, read_whole_record
+from hardlook.report.explorer.thumbnails import Overlay, Panel, build_panels, encode_panels
 from hardlook.report.explorer.urls import PageError, describe_error
 
 # Runs of at most so many units are read without being opened.
 FEW = 100_000
 
-# For so long a page waits for the list of units.
-PATIENCE_SECONDS = 5.0
+# For so long the page of a unit, a thumbnail and a grid wait for the list of units.
+PATIENCE_SECONDS, THUMBNAIL_PATIENCE_SECONDS, TRIAL_PATIENCE_SECONDS = 5.0, 1.0, 0.2
+
+MEBIBYTE = 1 << 20
+
+
+class StillListing(HardlookError):
+    """A unit cannot be drawn yet, because the units of its run are being listed."""
+
+
+@dataclass(frozen=True)
+class PictureTrial:
+    """Why units cannot be drawn, empty where they can; whether they are being listed, and have overlays."""
+
+    problem: str = ""
+    listing: bool = False
+    overlaid: bool = True
 
 
 class RunData:
@@ -45,6 +66,10 @@ class RunData:
         self._pairs: LRUCache[RunPair] = LRUCache(GIBIBYTE, lambda pair: pair.table.frame.estimated_size())
         self._units: LRUCache[Future[Mapping[str, Unit]]] = LRUCache(4)
         self._pictures: LRUCache[Sequence[Picture]] = LRUCache(6)
+        self._panels: LRUCache[tuple[Panel, ...]] = LRUCache(
+            256 * MEBIBYTE, lambda panels: sum(panel.nbytes for panel in panels)
+        )
+        self._thumbnails: LRUCache[bytes] = LRUCache(64 * MEBIBYTE, len)
         # Benchmarks may keep state between pictures, which two threads must not change at once.
         self._drawing = threading.Lock()
 
@@ -115,22 +140,62 @@ class RunData:
         key = (self.state(listed).fingerprint, row["unit"])
         return self._pictures.get_or_create(key, lambda: self._draw(listed, row))
 
-    def _draw(self, listed: ListedRun, row: Mapping[str, Any]) -> Sequence[Picture]:
+    def thumbnail(self, listed: ListedRun, row: Mapping[str, Any], overlay: Overlay) -> bytes:
+        """A small JPEG of a unit; a `HardlookError` says why there is none."""
+        key = (self.state(listed).fingerprint, row["unit"])
+        return self._thumbnails.get_or_create(
+            (*key, overlay), lambda: encode_panels(self._get_panels(listed, row, THUMBNAIL_PATIENCE_SECONDS), overlay)
+        )
+
+    def try_pictures(self, listed: ListedRun, rows: Iterable[Mapping[str, Any]]) -> PictureTrial:
+        """Whether one of these units can be drawn."""
+        if self.benchmark(listed).pictures is draw_nothing:
+            return PictureTrial(f"the benchmark {listed.benchmark} draws no pictures of its units")
+        reason = ""
+        for row in rows:
+            try:
+                panels = self._get_panels(listed, row, TRIAL_PATIENCE_SECONDS)
+                return PictureTrial(overlaid=any(panel.is_overlaid for panel in panels))
+            except StillListing:
+                return PictureTrial(listing=True)
+            except Exception as error:
+                # A benchmark reads files of any kind; whatever fails, the table can still be shown.
+                reason = reason or describe_error(error, self.root)
+        return PictureTrial(reason)
+
+    def _get_panels(self, listed: ListedRun, row: Mapping[str, Any], patience: float) -> tuple[Panel, ...]:
+        key = (self.state(listed).fingerprint, row["unit"])
+        return self._panels.get_or_create(key, lambda: self._draw_panels(listed, row, patience))
+
+    def _draw_panels(self, listed: ListedRun, row: Mapping[str, Any], patience: float) -> tuple[Panel, ...]:
+        panels = build_panels(self._draw(listed, row, patience))
+        if not panels:
+            raise HardlookError("the unit has no pictures")
+        return panels
+
+    def _draw(self, listed: ListedRun, row: Mapping[str, Any], patience: float = PATIENCE_SECONDS) -> Sequence[Picture]:
         state = self.state(listed)
         record = self.record(listed, row)
-        units = self._list_units(listed, state)
-        if row["unit"] not in units:
+        unit = self._find_unit(listed, state, row["unit"], patience)
+        if unit is None:
             raise HardlookError("the data do not hold this unit any more")
         with self._drawing:
-            return list(state.benchmark.pictures(units[row["unit"]], record))
+            return list(state.benchmark.pictures(unit, record))
 
-    def _list_units(self, listed: ListedRun, state: RunState) -> Mapping[str, Unit]:
-        """The run's units by id; a page waits only for some seconds until they are listed."""
+    def _find_unit(self, listed: ListedRun, state: RunState, name: str, patience: float) -> Unit | None:
+        """The unit with that id, looked up where the benchmark can do so; None where the data have none."""
+        found = [_look_up(state.benchmark, options, name) for options in _list_options(listed, state)]
+        if all(units is not None for units in found):
+            return next((units[name] for units in found if units), None)
+        return self._list_units(listed, state, patience).get(name)
+
+    def _list_units(self, listed: ListedRun, state: RunState, patience: float) -> Mapping[str, Unit]:
+        """The run's units by id; a page waits only for `patience` seconds until they are listed."""
         listing = self._units.get_or_create(state.fingerprint, lambda: _list_units_in_background(listed, state))
         try:
-            return listing.result(timeout=PATIENCE_SECONDS)
+            return listing.result(timeout=patience)
         except TimeoutError:
-            raise HardlookError("the units of this run are being listed", remedy="load the page again later") from None
+            raise StillListing("the units of this run are being listed", remedy="load the page again later") from None
         except Exception:
             # The data may become readable: the next page tries again.
             self._units.discard(state.fingerprint)
@@ -143,6 +208,34 @@ class RunData:
         return read_run_state(listed.folder, benchmark, options, listed.manifest["answers"]["fingerprint"], self.root)
 
 
+class LazyUnitsById(Mapping[str, Unit]):
+    """Lazy units by id: only ids are kept, and a unit is made when it is asked for."""
+
+    def __init__(self, units: LazyUnits) -> None:
+        self.units = units
+        self.positions = {name: place for place, name in enumerate(units.list_ids(range(len(units))))}
+
+    def __getitem__(self, name: str) -> Unit:
+        return self.units[self.positions[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.positions)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+
+def _list_options(listed: ListedRun, state: RunState) -> list[BenchmarkOptions]:
+    """The options whose units the run has: its own, or of a joined run those of its parts."""
+    if joined := listed.manifest.get("joined"):
+        return [parse_options(state.benchmark.options, row["options"]) for row in joined]
+    return [state.options]
+
+
+def _look_up(benchmark: Benchmark, options: BenchmarkOptions, name: str) -> Mapping[str, Unit] | None:
+    return benchmark.find_units(options, [name]) if benchmark.find_units is not None else None
+
+
 def _list_units_in_background(listed: ListedRun, state: RunState) -> Future[Mapping[str, Unit]]:
     """List the units of a run in a daemon thread, which does not keep the server alive."""
     listing: Future[Mapping[str, Unit]] = Future()
@@ -150,7 +243,7 @@ def _list_units_in_background(listed: ListedRun, state: RunState) -> Future[Mapp
     def work() -> None:
         try:
             units = list_stored_units(state.benchmark, listed.manifest, state.options)
-            listing.set_result({unit.id: unit for unit in units})
+            listing.set_result(LazyUnitsById(units) if isinstance(units, LazyUnits) else {u.id: u for u in units})
         except BaseException as error:
             listing.set_exception(error)
 

@@ -98,6 +98,11 @@ def picture_url(key: str, unit: str, number: int, *, overlay: bool) -> str:
     return f"/run/{key}/picture?" + urlencode([("id", unit), ("number", str(number)), ("overlay", shown)])
 
 
+def thumbnail_url(key: str, unit: str, overlay: str, version: str) -> str:
+    """The URL of a unit's thumbnail; `version` changes with the run's records, so that browsers may keep it."""
+    return f"/run/{key}/thumbnail?" + urlencode([("id", unit), ("overlay", overlay), ("v", version)])
+
+
 def compare_url(first: str, second: str, quality: str = "", more: Sequence[tuple[str, str]] = ()) -> str:
     """The URL of the page that compares two runs unit by unit."""
     named = [("quality", quality)] if quality else []

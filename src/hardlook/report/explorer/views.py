@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,11 +14,12 @@ from hardlook.errors import HardlookError
 from hardlook.harness.records import Record
 from hardlook.harness.runs.rerun_command import build_rerun_command
 from hardlook.harness.sections import Picture
-from hardlook.report.explorer import urls
-from hardlook.report.explorer.query import Query, parse_query, truncate
-from hardlook.report.explorer.record_table import APART, RecordTable, RunPair
-from hardlook.report.explorer.records_view import build_records_view, format_cell
-from hardlook.report.explorer.run_data import RunData
+from hardlook.report.explorer import display, urls
+from hardlook.report.explorer.display import Display, parse_display
+from hardlook.report.explorer.query import Field, Query, parse_query, truncate
+from hardlook.report.explorer.record_table import APART, FIRST, SECOND, RecordTable, RunPair
+from hardlook.report.explorer.records_view import MakeURL, Shot, build_grid, build_records_view, format_cell
+from hardlook.report.explorer.run_data import PictureTrial, RunData
 from hardlook.report.explorer.run_index import ListedRun
 from hardlook.report.formatting import MISSING, choose_decimals, format_count, format_interval, format_number
 from hardlook.report.markup import strip_backticks
@@ -26,6 +28,9 @@ from hardlook.report.pictures import describe_picture, list_legend
 MAX_SCORES = 4
 MAX_LABELS, MAX_BESIDE, MAX_OTHER_RUNS = 24, 4, 24
 MAX_ITEMS, MAX_TEXT = 40, 4000
+
+# So many units of a page are tried before its pictures are given up for the table.
+TRIED = 3
 
 
 def parse_run_query(table: RecordTable, parameters: urls.Parameters) -> Query:
@@ -38,13 +43,17 @@ def parse_run_query(table: RecordTable, parameters: urls.Parameters) -> Query:
 
 def build_run_view(data: RunData, key: str, parameters: urls.Parameters) -> dict[str, Any]:
     """The values of the template `run.html`."""
+    named, rest = urls.split_parameters(parameters, display.NAMES)
+    shown = parse_display(named)
     run = data.run(key)
     table = data.table(run)
-    query = parse_run_query(table, parameters)
+    query = parse_run_query(table, rest)
     card = data.benchmark(run).card
     titles = {score.name: score.title for score in card.scores}
     missing = int(run.manifest["units"]) - len(table)
     count = format_count(missing, "unit has", "units have")
+    kept = [*query.parameters(page=1), *shown.parameters()]
+    quality = table.main.key if table.main else None
     return {
         "title": run.name,
         "run": run,
@@ -63,13 +72,74 @@ def build_run_view(data: RunData, key: str, parameters: urls.Parameters) -> dict
             if name in titles
         ],
         "others": [(other.name, urls.compare_url(run.key, other.key)) for other in list_comparable_runs(data, run)],
-        "records": build_records_view(
+        "records": _build_list(
+            data,
             table,
             query,
+            shown,
+            [(run, "", quality)],
             lambda chosen: urls.run_url(key, urlencode(list(chosen))),
-            lambda unit: urls.unit_url(key, unit, query.parameters(page=1, size=50)),
+            lambda unit: urls.unit_url(key, unit, kept),
         ),
     }
+
+
+def _build_list(
+    data: RunData,
+    table: RecordTable,
+    query: Query,
+    shown: Display,
+    pictured: Sequence[tuple[ListedRun, str, str | None]],
+    make_url: MakeURL,
+    unit_link: Callable[[str], str],
+) -> dict[str, Any]:
+    """The values of the template `records.html`; `pictured` are the runs to show: name and column of the quality.
+
+    Where no unit of the page can be drawn the table is shown, with the reason.
+    """
+    records = build_records_view(table, query, lambda chosen: make_url([*chosen, *shown.parameters()]), unit_link)
+    rows, trial = records["page"], PictureTrial()
+    if shown.view == "grid" and rows:
+        trial = _try_pictures(data, [run for run, _, _ in pictured], [row["unit"] for row in rows[:TRIED]])
+    grid = shown.view == "grid" and not trial.problem
+    shots = [Shot(name, quality, _make_thumbnail_url(data, run, shown)) for run, name, quality in pictured]
+    page = query.parameters()
+    overlays = [
+        {
+            "overlay": overlay,
+            "name": name,
+            "address": make_url([*page, *shown.parameters(overlay=overlay)]),
+            "shown": overlay == shown.overlay,
+        }
+        for overlay, name in display.OVERLAYS.items()
+    ]
+    return records | {
+        "display": shown,
+        "grid": build_grid(table, rows, shots, shown.overlay, unit_link) if grid else [],
+        "as_grid": grid,
+        "paired": len(pictured) > 1,
+        "trial": trial,
+        "views": [(view, make_url([*page, *shown.parameters(view=view)])) for view in ("grid", "table")],
+        "overlays": overlays,
+    }
+
+
+def _try_pictures(data: RunData, runs: Sequence[ListedRun], units: Sequence[str]) -> PictureTrial:
+    """Whether these units can be drawn in one of the runs."""
+    trials = []
+    for run in runs:
+        table = data.table(run)
+        trials.append(data.try_pictures(run, (table.frame.row(find_row(table, unit), named=True) for unit in units)))
+    return PictureTrial(
+        trials[0].problem if all(trial.problem for trial in trials) else "",
+        any(trial.listing for trial in trials),
+        any(trial.overlaid for trial in trials),
+    )
+
+
+def _make_thumbnail_url(data: RunData, run: ListedRun, shown: Display) -> Callable[[str], str]:
+    version = data.state(run).fingerprint[:12]
+    return lambda unit: urls.thumbnail_url(run.key, unit, shown.overlay, version)
 
 
 def list_comparable_runs(data: RunData, run: ListedRun) -> list[ListedRun]:
@@ -124,10 +194,31 @@ def _build_row(run: ListedRun, names: list[str]) -> dict[str, Any]:
     }
 
 
-def build_compare_view(data: RunData, parameters: urls.Parameters) -> dict[str, Any]:
-    """The values of the template `compare.html`."""
-    named, rest = urls.split_parameters(parameters, ("first", "second", "quality"))
-    first, second = (data.run(urls.get_single_value(named[name], name)) for name in ("first", "second"))
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs unit by unit: their shared units, the quality they are compared by, and the query of the list."""
+
+    first: ListedRun
+    second: ListedRun
+    qualities: Sequence[Field]
+    quality: Field
+    pair: RunPair
+    query: Query
+
+    @property
+    def parameters(self) -> list[tuple[str, str]]:
+        """What the page of a unit needs to know to go through this list."""
+        return [("compare", self.second.key), ("quality", self.quality.key)]
+
+    def make_url(self, chosen: Sequence[tuple[str, str]]) -> str:
+        """The URL of the comparison with these parameters."""
+        return urls.compare_url(self.first.key, self.second.key, self.quality.key, chosen)
+
+
+def parse_comparison(
+    data: RunData, first: ListedRun, second: ListedRun, quality: str, rest: urls.Parameters
+) -> Comparison:
+    """The comparison of two runs by a quality, by default the first one; the largest differences come first."""
     if first.benchmark != second.benchmark:
         raise urls.PageError("Only runs of one benchmark can be compared.")
     if first.key == second.key:
@@ -135,29 +226,42 @@ def build_compare_view(data: RunData, parameters: urls.Parameters) -> dict[str, 
     qualities = [field for field in data.table(first).fields if field.kind == "quality"]
     if not qualities:
         raise urls.PageError(f"The benchmark {first.benchmark} has no qualities of single units.", 404)
-    quality = urls.get_single_value(named["quality"], "quality", qualities[0].key) or qualities[0].key
-    if quality not in {field.key for field in qualities}:
+    chosen = next((field for field in qualities if field.key == (quality or qualities[0].key)), None)
+    if chosen is None:
         known = ", ".join(field.key for field in qualities)
         raise urls.PageError(f"There is no quality {truncate(quality)}. There are: {known}.")
-    pair = data.pair(first, second, quality)
+    pair = data.pair(first, second, chosen.key)
     query = parse_query(rest, pair.table.by_key, sort=APART, descending=True)
-    beside = [("with", second.key)]
-    field = next(field for field in qualities if field.key == quality)
+    return Comparison(first, second, qualities, chosen, pair, query)
+
+
+def build_compare_view(data: RunData, parameters: urls.Parameters) -> dict[str, Any]:
+    """The values of the template `compare.html`."""
+    named, rest = urls.split_parameters(parameters, ("first", "second", "quality", *display.NAMES))
+    shown = parse_display(named)
+    first, second = (data.run(urls.get_single_value(named[name], name)) for name in ("first", "second"))
+    compared = parse_comparison(data, first, second, urls.get_single_value(named["quality"], "quality"), rest)
+    quality, query = compared.quality, compared.query
+    kept = [*compared.parameters, *query.parameters(page=1), *shown.parameters()]
     return {
         "title": f"{first.name} against {second.name}",
         "first": first,
         "second": second,
-        "swapped": urls.compare_url(second.key, first.key, quality),
+        "swapped": urls.compare_url(second.key, first.key, quality.key, shown.parameters()),
         "choices": [first, *list_comparable_runs(data, first)],
-        "quality": quality,
-        "qualities": [(one.key, one.title) for one in qualities],
-        "direction": "higher is better" if field.higher_is_better else "lower is better",
-        "tally": _describe_wins(pair, first, second),
-        "records": build_records_view(
-            pair.table,
+        "quality": quality.key,
+        "qualities": [(one.key, one.title) for one in compared.qualities],
+        "direction": "higher is better" if quality.higher_is_better else "lower is better",
+        "tally": _describe_wins(compared.pair, first, second),
+        "display": shown,
+        "records": _build_list(
+            data,
+            compared.pair.table,
             query,
-            lambda chosen: urls.compare_url(first.key, second.key, quality, chosen),
-            lambda unit: urls.unit_url(first.key, unit, beside),
+            shown,
+            [(first, first.name, FIRST), (second, second.name, SECOND)],
+            compared.make_url,
+            lambda unit: urls.unit_url(first.key, unit, kept),
         ),
     }
 
@@ -209,28 +313,60 @@ def _build_picture(run: ListedRun, unit: str, number: int, picture: Picture, ove
 
 
 def build_unit_view(data: RunData, key: str, parameters: urls.Parameters) -> dict[str, Any]:
-    """The values of the template `unit.html`."""
-    named, rest = urls.split_parameters(parameters, ("id", "overlay", "with"))
+    """The values of the template `unit.html`; its neighbours are those of the list it was opened from."""
+    names = ("id", "with", "compare", "quality", *display.NAMES)
+    named, rest = urls.split_parameters(parameters, names)
     run = data.run(key)
     table = data.table(run)
-    unit, overlay = urls.get_single_value(named["id"], "id"), parse_overlay(named["overlay"])
+    unit, shown = urls.get_single_value(named["id"], "id"), parse_display(named)
     row = find_row(table, unit)
-    query = parse_run_query(table, rest)
-    beside = _find_runs_beside(data, run, named["with"])
-    own: list[tuple[str, str]] = [*query.parameters(page=1, size=50), *(("with", other.key) for other in beside)]
-    shown = [_build_answer(data, one, unit, overlay) for one in (run, *beside)]
+    source = _parse_source(data, run, named, rest)
+    beside = _find_runs_beside(data, run, [*source.beside, *named["with"]])
+    others = [("with", other.key) for other in beside if other.key not in source.beside]
+    listed = [*source.kept, *source.query.parameters(page=1)]
+    own = [*listed, *others, *shown.parameters()]
+    overlay = shown.overlay != "off"
+    place = _find_neighbours(source.table, source.query, unit, key, own)
+    here = source.query.parameters(page=place["page"] if place else 1)
     return {
         "title": unit,
         "run": run,
-        "back": urls.run_url(key, query.query_string()),
+        "back": source.make_url([*here, *shown.parameters()]),
+        "back_name": source.name,
         "overlay": overlay,
-        "switch": urls.unit_url(key, unit, [*own, ("overlay", "off" if overlay else "on")]),
-        "answers": shown,
-        "place": _find_neighbours(table, query, row, key, own),
+        "switch": urls.unit_url(key, unit, [*listed, *others, *shown.parameters(overlay="off" if overlay else "on")]),
+        "answers": [_build_answer(data, one, unit, overlay) for one in (run, *beside)],
+        "place": place,
         "command": build_rerun_command(run.manifest, unit, import_model=False),
-        "other_runs": _list_other_runs(data, run, unit, row, beside, query),
+        "other_runs": _list_other_runs(data, run, unit, row, beside, own),
         "qualities": [field.title for field in table.fields if field.kind == "quality"],
     }
+
+
+@dataclass(frozen=True)
+class Source:
+    """The list that a unit's page was opened from: a run's records, or the shared units of two runs.
+
+    `kept` are the parameters that name the list, and `beside` the keys of the runs that it shows beside the first.
+    """
+
+    name: str
+    table: RecordTable
+    query: Query
+    make_url: MakeURL
+    kept: Sequence[tuple[str, str]] = ()
+    beside: Sequence[str] = ()
+
+
+def _parse_source(data: RunData, run: ListedRun, named: Mapping[str, list[str]], rest: urls.Parameters) -> Source:
+    quality = urls.get_single_value(named["quality"], "quality")
+    if not (second := urls.get_single_value(named["compare"], "compare")):
+        table = data.table(run)
+        query = parse_run_query(table, rest)
+        return Source(run.name, table, query, lambda chosen: urls.run_url(run.key, urlencode(list(chosen))))
+    compared = parse_comparison(data, run, data.run(second), quality, rest)
+    name = f"{run.name} against {compared.second.name}"
+    return Source(name, compared.pair.table, compared.query, compared.make_url, compared.parameters, [second])
 
 
 def parse_overlay(values: list[str]) -> bool:
@@ -292,11 +428,12 @@ def _format_value(value: object) -> str:
 
 
 def _find_neighbours(
-    table: RecordTable, query: Query, row: int, key: str, kept: Sequence[tuple[str, str]]
-) -> dict[str, str] | None:
-    """The place of the unit in the list it was opened from, and its neighbours there."""
+    table: RecordTable, query: Query, unit: str, key: str, kept: Sequence[tuple[str, str]]
+) -> dict[str, Any] | None:
+    """The place of the unit in the list it was opened from, the list's page with it, and its neighbours there."""
+    row = table.row_of(unit)
     rows = table.select(query).rows
-    found = np.flatnonzero(rows == row)
+    found = np.flatnonzero(rows == row) if row is not None else ()
     if not len(found):
         return None
     place = int(found[0])
@@ -304,6 +441,7 @@ def _find_neighbours(
     return {
         "place": format_number(place + 1, 0),
         "of": format_number(len(rows), 0),
+        "page": place // query.size + 1,
         "before": urls.unit_url(key, units[int(rows[place - 1])], kept) if place else "",
         "after": urls.unit_url(key, units[int(rows[place + 1])], kept) if place + 1 < len(rows) else "",
     }
@@ -319,7 +457,7 @@ def _find_runs_beside(data: RunData, run: ListedRun, keys: list[str]) -> list[Li
 
 
 def _list_other_runs(
-    data: RunData, run: ListedRun, unit: str, row: int, beside: Sequence[ListedRun], query: Query
+    data: RunData, run: ListedRun, unit: str, row: int, beside: Sequence[ListedRun], kept: Sequence[tuple[str, str]]
 ) -> list[dict[str, Any]]:
     """The same unit in other runs: qualities, the difference of the main one, and links."""
     table, rows = data.table(run), []
@@ -328,7 +466,7 @@ def _list_other_runs(
             "run": other,
             "address": urls.unit_url(other.key, unit),
             "compare": urls.compare_url(run.key, other.key),
-            "beside": urls.unit_url(key=run.key, unit=unit, more=[*query.parameters(), ("with", other.key)]),
+            "beside": urls.unit_url(run.key, unit, [*kept, ("with", other.key)]),
             "shown": other in beside,
             "qualities": [],
             "difference": "",
