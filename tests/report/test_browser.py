@@ -43,6 +43,11 @@ return found;
 """
 
 
+def unfold(driver) -> None:
+    """Open all sections of the page."""
+    driver.execute_script("document.querySelectorAll('details.part').forEach(part => { part.open = true })")
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Path:
     file = tmp_path_factory.mktemp("page") / "report.html"
@@ -61,6 +66,8 @@ def test_the_report_fits_and_the_console_is_quiet(driver, page, width, scheme):
     assert driver.get_log("browser") == []
     assert requested(driver) == [page.as_uri()]
     assert driver.execute_script("return document.documentElement.scrollWidth") == width
+    unfold(driver)
+    assert driver.execute_script("return document.documentElement.scrollWidth") == width
     background = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(255, 255, 255)") == (scheme == "light")
 
@@ -68,12 +75,14 @@ def test_the_report_fits_and_the_console_is_quiet(driver, page, width, scheme):
 @pytest.mark.parametrize("width", [1280, 768, 390])
 def test_no_text_of_a_drawing_covers_another_or_leaves_it(driver, page, width):
     show(driver, page, width, "light")
+    unfold(driver)
     assert driver.execute_script(OVERLAPS) == []
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_exactly_one_drawing_of_each_chart_is_shown(driver, page, width):
     show(driver, page, width, "light")
+    unfold(driver)
     shown = driver.execute_script(
         "return Array.from(document.querySelectorAll('figure')).map(figure =>"
         " Array.from(figure.querySelectorAll('svg.chart')).filter(svg => svg.getBoundingClientRect().width).length)"
@@ -92,6 +101,7 @@ def column(driver, table: str, index: int) -> list[str]:
 
 def test_tables_sort_by_click_in_both_directions(driver, page):
     show(driver, page, 1280, "light")
+    unfold(driver)
     buttons = driver.find_elements("css selector", "#s1b7-table thead button")
     buttons[1].click()
     values = [float(text) for text in column(driver, "s1b7-table", 1)]
@@ -110,6 +120,7 @@ def test_tables_sort_by_click_in_both_directions(driver, page):
 
 def test_the_filter_keeps_the_rows_that_hold_all_words(driver, page):
     show(driver, page, 1280, "light")
+    unfold(driver)
     field = driver.find_element("css selector", "input[data-filters='all-scores-table']")
     rows = driver.find_elements("css selector", "#all-scores-table tbody tr")
     expected = [row.text for row in rows if "miou" in row.text and "19" in row.text]
@@ -130,6 +141,7 @@ def boxes(driver) -> list[bool]:
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_galleries_open_and_close_by_click_and_keyboard(driver, page, width, scheme):
     show(driver, page, width, scheme)
+    unfold(driver)
     assert boxes(driver) == [True, True, False, False]
     summaries = driver.find_elements("css selector", "details.box > summary")
     summaries[2].click()
@@ -142,6 +154,7 @@ def test_galleries_open_and_close_by_click_and_keyboard(driver, page, width, sch
 
 def test_a_unit_opens_its_record_by_the_keyboard(driver, page):
     show(driver, page, 1280, "light")
+    unfold(driver)
     record = driver.find_element("css selector", "details.record")
     assert not record.find_element("css selector", "dl").is_displayed()
     record.find_element("css selector", "summary").send_keys("\ue007")
@@ -151,6 +164,7 @@ def test_a_unit_opens_its_record_by_the_keyboard(driver, page):
 
 def test_every_drawing_on_show_has_a_name_and_words_in_the_accessibility_tree(driver, page):
     show(driver, page, 1280, "light")
+    unfold(driver)
     nodes = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     drawings = [node for node in nodes if node.get("role", {}).get("value") in ("image", "img", "graphics-document")]
     shown = driver.execute_script(
@@ -165,6 +179,7 @@ def test_the_keyboard_reaches_boxes_sort_buttons_and_filters_in_reading_order(dr
     parts = [report_samples.three_galleries(), Section("Table", "", (report_samples.table(),))]
     file.write_text(render_page(report_samples.scorecard(), parts, **report_samples.page_arguments()), encoding="utf-8")
     show(driver, file, 1280, "light")
+    unfold(driver)
     driver.execute_script("document.querySelector('#s1 h2').tabIndex = -1; document.querySelector('#s1 h2').focus()")
     reached = []
     for _ in range(30):
@@ -172,6 +187,7 @@ def test_the_keyboard_reaches_boxes_sort_buttons_and_filters_in_reading_order(dr
         focused = driver.switch_to.active_element
         reached.append(focused.tag_name)
     rest = [tag for tag, before in zip(reached, [None, *reached], strict=False) if tag != before]
+    # The boxes of the first section, the second section, and what is in it.
     assert rest[:4] == ["summary", "input", "div", "button"]
     assert reached.count("button") >= len(report_samples.table().columns)
 
@@ -214,3 +230,43 @@ def test_a_printed_page_repeats_headers_and_shows_no_controls(driver, tmp_path):
     assert all(re.search(r"a name +a value", page) for page in pages)
     assert "Filter" not in text and "Contents" not in text
     assert re.search(r"The best units +2 units \(closed when this was printed\)", text)
+    # Sections are closed on the screen and open on paper, and closed again after printing.
+    assert "class: class 7" in text and "Path length over WordNet" in text and "Everything needed to run this" in text
+    assert driver.find_elements("css selector", "details.part[open]") == []
+
+
+def list_open(driver) -> list[str]:
+    return driver.execute_script(
+        "return Array.from(document.querySelectorAll('section.folded')).filter(s => s.firstElementChild.open)"
+        ".map(s => s.id)"
+    )
+
+
+def test_a_section_opens_by_keyboard_by_its_link_and_by_the_address(driver, page):
+    show(driver, page, 1280, "light")
+    assert list_open(driver) == []
+    driver.find_element("css selector", "#about summary").send_keys("\ue007")
+    assert list_open(driver) == ["about"]
+    driver.find_element("css selector", "nav a[href='#s3']").click()
+    assert list_open(driver) == ["s3", "about"]
+    # A link to where the page already is opens the section again.
+    driver.find_element("css selector", "#s3 summary").click()
+    assert list_open(driver) == ["about"]
+    driver.find_element("css selector", "nav a[href='#s3']").click()
+    assert list_open(driver) == ["s3", "about"]
+    for anchor, opened in (("readings", "about"), ("s3b2", "s3"), ("all-scores", "all-scores")):
+        driver.get("about:blank")
+        driver.get(f"{page.as_uri()}#{anchor}")
+        assert list_open(driver) == [opened]
+        top = driver.execute_script("return document.getElementById(arguments[0]).getBoundingClientRect().top", anchor)
+        assert 0 <= top < 900
+    assert driver.get_log("browser") == []
+
+
+def test_a_report_is_read_on_two_screens(driver, page):
+    """Sentences and cards on the first one, and no section but the first below."""
+    show(driver, page, 1280, "light")
+    ends = driver.execute_script(
+        "return ['.lead', '.cards', '#scores'].map(name => document.querySelector(name).getBoundingClientRect().bottom)"
+    )
+    assert ends[0] < 300 and ends[1] < 900 and ends[2] < 1200

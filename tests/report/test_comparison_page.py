@@ -9,7 +9,7 @@ from hardlook.report.compare.comparison import compare_runs, read_runs
 from hardlook.report.compare.document import write_comparison
 
 from .test_accessibility import AXE, findings
-from .test_browser import OVERLAPS
+from .test_browser import OVERLAPS, unfold
 
 pytestmark = [
     *NEEDS_SELENIUM,
@@ -41,6 +41,8 @@ def test_the_page_fits_is_quiet_and_has_no_serious_finding(driver, pages, name, 
     assert driver.get_log("browser") == []
     assert report_browser.requested(driver) == [pages[name].as_uri()]
     assert driver.execute_script("return document.documentElement.scrollWidth") == width
+    unfold(driver)
+    assert driver.execute_script("return document.documentElement.scrollWidth") == width
     assert driver.execute_script(OVERLAPS) == []
     driver.execute_script("document.querySelectorAll('details').forEach(box => { box.open = true })")
     assert findings(driver) == []
@@ -64,6 +66,7 @@ def test_ranks_letters_and_the_end_of_each_name_are_seen_on_a_phone(driver, page
 
 def test_all_differences_sort_by_size(driver, pages):
     report_browser.show(driver, pages["three"], 1280, "light")
+    unfold(driver)
     table = driver.find_elements("css selector", "table.sortable")[-1]
     heads = [cell.text for cell in table.find_elements("css selector", "thead th")]
     column = heads.index("difference")

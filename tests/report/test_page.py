@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
+from email.message import Message
+from pathlib import Path
 
 import pytest
 import report_samples
@@ -12,31 +15,52 @@ from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Reading, Score, Scorecard
 from hardlook.harness.sections import Example, Gallery, Section
 from hardlook.harness.stats.intervals import Interval
-from hardlook.report.page import build_reading_guide, render_page, render_study
+from hardlook.report.page import GUIDE, explain_interval, find_guide_address, render_page, render_study
 from hardlook.report.scorecard_tables import build_all_scores_table, build_scores_table
 
-
-def test_the_words_hold_the_runs_own_numbers():
-    said = dict(build_reading_guide(report_samples.scorecard()))
-    assert list(said) == ["Interval", "n", "Comparable", "Readings", "Slices", "Left out", "Figures and tables"]
-    for part in ("`miou` is 0.538", "0.518 to 0.558", "95 in 100", "other images"):
-        assert part in said["Interval"]
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_units_that_are_drawn_together_are_told():
+def test_one_line_below_the_cards_explains_the_intervals_in_the_words_of_the_run():
+    said = explain_interval(report_samples.scorecard().headline)
+    assert said.startswith("95% interval: how far a score would move if other images had been drawn.")
     score = Score("miou", 0.5, 4000, Interval(0.4, 0.6, 0.9, "percentile", 120, "query image"))
-    said = dict(build_reading_guide(Scorecard("b", "1", "m", (score,))))
-    assert "is computed from 4000 units, its interval from 120 query images" in said["n"]
-    assert "90 in 100" in said["Interval"]
+    assert explain_interval([Score("gap", 0.1, 4000), score]).startswith("90% interval: ")
+    assert "other query images" in explain_interval([score])
+    assert "No score of this run has an interval" in explain_interval([Score("miou", 0.5, 1)])
 
 
-def test_what_the_run_does_not_have_is_not_explained():
-    card = Scorecard("b", "1", "m", (Score("miou", 0.5, 1),))
-    said = dict(build_reading_guide(card))
-    assert "Readings" not in said and "Slices" not in said
-    assert "No score of this run has an interval" in said["Interval"]
-    more = Scorecard("b", "1", "m", card.scores, (Reading("r", "a", "m"),))
-    assert "Readings" in dict(build_reading_guide(more))
+def test_how_to_read_this_is_one_link_and_it_leads_somewhere(page):
+    outline = Outline(page)
+    assert page.count(">How to read this</a>") == 1 and page.index(">How to read this</a>") < page.index('id="s1"')
+    (link,) = re.findall(r'<a href="([^"]*)">How to read this</a>', page)
+    assert link[1:] in {attributes.get("id") for _, attributes in outline.elements}
+    # Where the package names its documentation, the link leads there; nothing else of the page does.
+    assert "https://" not in page.replace("https://example.org/x", "")
+
+
+def test_the_link_leads_to_the_guide_of_the_documentation_where_its_address_is_known(monkeypatch):
+    named = Message()
+    named["Project-URL"] = "Source, https://example.org/source"
+    named["Project-URL"] = "Documentation, https://example.org/docs/"
+    monkeypatch.setattr("importlib.metadata.metadata", lambda name: named)
+    address = find_guide_address()
+    assert address == "https://example.org/docs/report/#how-to-read-a-report"
+    assert f'<a href="{address}">How to read this</a>' in render_page(report_samples.scorecard(), [])
+    named.replace_header("Project-URL", "Documentation, javascript:alert(1)")
+    assert find_guide_address() == address
+    del named["Project-URL"]
+    assert find_guide_address() == ""
+
+
+def test_the_documentation_has_the_guide_and_explains_every_term():
+    text = (DOCS / "report.md").read_text(encoding="utf-8")
+    _, heading, guide = text.partition("\n## How to read a report\n")
+    assert heading and GUIDE == "report/#" + "how-to-read-a-report"
+    guide = guide.partition("\n## ")[0]
+    for term in ("Interval", "n", "Comparable", "Readings", "Slices", "Left out", "Figures and tables"):
+        assert f"**{term}**" in guide
+    assert "95 in 100" in guide and "units that belong together are drawn together" in guide.lower()
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +107,7 @@ def test_the_header_cards_and_fine_print_are_all_there(page):
         "2024-05-03",
         "Mean IoU over classes.",
         "0.538 higher is better",
+        "miou is 0.54 (0.52 to 0.56) on 40 images",
         "6.400 lower is better",
         "95% interval 0.518 to 0.558 (percentile, 40 images);",
         "yes, with Table 2",
@@ -133,11 +158,85 @@ def test_an_empty_scorecard_makes_a_page_that_says_so():
         assert said in texts
 
 
-def test_many_headline_scores_are_counted_and_chosen_ones_get_cards():
+def find_cards(page):
+    return re.findall(r'<li class="card">\s*<h3>(.*?)(?: <code>.*?)?</h3>', page)
+
+
+def read_table(page, key):
+    """The rows of a table of the page, as texts."""
+    table = page[page.index(f'id="{key}-table"') :]
+    rows = table[: table.index("</table>")].split("<tr>")[1:]
+    return [[re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in rows]
+
+
+def test_at_most_four_scores_get_cards_and_all_others_are_in_a_folded_table():
     card = Scorecard("b", "1", "m", tuple(Score(f"score {i}", 0.5, 3) for i in range(20)))
     page = render_page(card, [])
-    assert page.count('class="card"') == 12 and "8 more scores over all units" in page
-    assert render_page(card, [], meanings=[ScoreMeaning("score 3", "", "")]).count('class="card"') == 1
+    assert find_cards(page) == [f"score {i}" for i in range(4)] and "16 other scores over all units" in page
+    assert [row[0] for row in read_table(page, "other-scores")[1:]] == [f"score {i}" for i in range(4, 20)]
+    one = render_page(card, [], meanings=[ScoreMeaning("score 3", "", "")])
+    assert find_cards(one) == ["score 3"] and "19 other scores over all units" in one
+    few = render_page(Scorecard("b", "1", "m", card.scores[:4]), [])
+    assert len(find_cards(few)) == 4 and "other-scores" not in few
+
+
+def test_headline_scores_get_cards_in_the_order_of_the_benchmark_and_the_others_keep_what_a_card_says():
+    names = ("auc", "gap", "iid", "ood", "blind", "shared")
+    scores = [report_samples.score(name, 0.5, comparable="no" if name == "auc" else "yes") for name in names]
+    scores[0] = Score("auc", math.nan, 0, reason="no course reaches 90 %", comparable="no")
+    meanings = [
+        ScoreMeaning(name, name.upper(), "", headline=True) for name in ("gap", "ood", "iid", "blind", "shared")
+    ]
+    meanings.append(ScoreMeaning("auc", "AuC", "area under the curve", higher_is_better=False))
+    page = render_page(Scorecard("b", "1", "m", tuple(scores)), [], meanings=meanings)
+    assert find_cards(page) == ["GAP", "OOD", "IID", "BLIND"]
+    head, auc, shared = read_table(page, "other-scores")
+    said = dict(zip(head, auc, strict=True))
+    assert (said["score"], said["meaning"], said["direction"]) == ("AuC", "area under the curve", "lower is better")
+    assert (said["why undefined"], said["comparable"]) == ("no course reaches 90 %", "no")
+    assert dict(zip(head, shared, strict=True))["low"] == "0.480"
+
+
+def test_the_page_opens_with_its_sentences_and_sections_after_the_first_are_folded(page):
+    outline = Outline(page)
+    lead = page.index('<p class="lead">')
+    assert page.index("<h1>") < lead < page.index('class="facts"') < page.index('class="cards"')
+    assert page[lead:].startswith(
+        '<p class="lead">The miou is 0.54 (0.52 to 0.56) on 40 images: Mean IoU over classes. The '
+    )
+    parts = [a.get("id") for tag, a in outline.elements if tag == "section" and a.get("class") == "folded"]
+    assert parts == ["slices", "s2", "left-out", "all-scores", "failures", "about"]
+    assert [a.get("id") for tag, a in outline.elements if tag == "section" and "class" not in a] == ["scores", "s1"]
+    assert not [a for a in outline.all("details") if a.get("class", "").startswith("part") and "open" in a]
+    assert 'Pictures</h2> <span class="count">3 units</span>' in page
+
+
+def test_readings_and_what_was_left_out_are_seen_without_opening_anything(page):
+    seen = re.sub(r"<details.*?</details>", "", page[: page.index('id="s1"')], flags=re.DOTALL)
+    seen = " ".join(re.sub("<[^>]+>", "", seen).split())
+    assert "Readings that ran: similarity released (what they mean)." in seen
+    assert "43 units planned, 40 scored, 3 failed. Left out: 3 images without a label (why). Which failed." in seen
+    assert "What the average hides." not in seen  # the benchmark's summary is in "About this run"
+    about = page[page.index('id="about"') :]
+    assert "What the average hides." in about and 'id="readings"' in about and 'id="provenance"' in about
+
+
+def test_a_warning_is_seen_without_opening_anything():
+    note = LeftOut("labels of another set", 4, "are `--labels` right?", kept=True, warning=True)
+    page = render_page(Scorecard("b", "1", "m", (Score("iou", 0.5, 9),), left_out=(note,)), [])
+    seen = page[: page.index("<details")]
+    assert "<strong>Warning:</strong> labels of another set: are <code>--labels</code> right?" in seen
+
+
+def test_a_study_is_folded_only_where_that_is_wanted():
+    sections = [Section("One", "First. More."), Section("Two", "Second. More.")]
+    plain = render_study(sections, title="t", summary="Words.")
+    assert '<details class="part">' not in plain and 'class="lead"' not in plain
+    folded = render_study(sections, title="t", lead=["Ant is better."], about="What it measures.", folded=True)
+    assert folded.count('<details class="part">') == 2
+    assert folded.index("Ant is better.") < folded.index('<h2 id="s1-heading">One</h2>')
+    assert folded.index("Second. More.") < folded.index("What it measures.") < folded.index("Everything needed to run")
+    assert '<span class="teaser">Second.</span>' in folded
 
 
 def test_a_study_shows_the_pictures_of_its_galleries():
@@ -175,7 +274,7 @@ def test_charts_and_tables_of_a_run_show_their_names_and_those_of_a_study_do_not
 
 def test_the_page_says_how_to_read_it_and_how_to_run_it_again(page):
     texts = " ".join(" ".join(Outline(page).texts).split())
-    assert "How to read this" in texts and "of intervals made this way about 95 in 100" in texts.lower()
+    assert "How to read this" in texts and "how far a score would move if other images had been drawn" in texts
     assert "hardlook run open-miou --out again" in texts
 
 

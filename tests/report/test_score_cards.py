@@ -94,11 +94,17 @@ def test_not_more_than_asked():
     assert len(spreads(*scores)) == 4 and len(spreads(*scores, most=2)) == 2
 
 
+def test_values_that_differ_in_the_last_bits_only_are_equal():
+    noisy = [score("iou", 1.0 - i * 1e-16, None if i == 3 else 0.01, n=24, kind=str(i)) for i in range(4)]
+    assert [found.text for found in spreads(*noisy)] == ["1.000 in all 4"]
+
+
 def test_the_page_says_it_before_the_cards_and_escapes_names():
     hostile = Scorecard(
-        "b", "1", "m", (score("iou", 0.1, k=report_samples.HOSTILE), score("iou", 0.9, k="b"), Score("iou", 0.5, 9))
+        "b", "1", "m", (score("iou", 0.1, k=report_samples.HOSTILE), score("iou", 0.9, k="b"), score("iou", 0.5))
     )
     page = render_page(hostile, [])
-    assert 0 < page.index("What the averages hide") < page.index('class="cards"')
+    hides = page.index("The average hides the k ")
+    assert 0 < hides < page.index('class="cards"') < page.index("What the averages hide</h2>")
     assert "<script>alert" not in page
     assert "What the averages hide" not in render_page(Scorecard("b", "1", "m", (Score("iou", 0.5, 9),)), [])

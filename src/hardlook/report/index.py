@@ -10,6 +10,7 @@ from hardlook.errors import OptionError
 from hardlook.harness.scorecard import Score
 from hardlook.harness.sections import DotChart, Section
 from hardlook.report.charts import draw_svg
+from hardlook.report.charts.flat import describe_flat
 from hardlook.report.formatting import format_number
 from hardlook.report.markup import render_inline, render_paragraphs, strip_backticks
 from hardlook.report.score_display import choose_score_decimals, format_score_interval
@@ -55,10 +56,10 @@ def render_index(entries: Sequence[IndexEntry], *, title: str = "Evaluation repo
 
 
 def draw_preview(sections: Sequence[Section], *, key: str) -> str:
-    """The first dot chart that is small enough for a preview, as SVG; empty where there is none."""
+    """The first dot chart of few rows whose values differ, as SVG; empty where there is none."""
     for section in sections:
         for block in section.blocks:
-            if isinstance(block, DotChart) and 1 < len(block.rows) <= _MAX_PREVIEW_ROWS:
+            if isinstance(block, DotChart) and 1 < len(block.rows) <= _MAX_PREVIEW_ROWS and not describe_flat(block):
                 return draw_svg(block, key=key)
     return ""
 

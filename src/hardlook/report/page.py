@@ -6,13 +6,14 @@ Nothing on a page depends on the time of rendering, so that the same run gives t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import Reading, Score, Scorecard
-from hardlook.harness.sections import Gallery, Section
+from hardlook.harness.sections import Gallery, Section, Table
 from hardlook.report.block_names import name_blocks
 from hardlook.report.charts import draw
 from hardlook.report.formatting import format_count, format_number, pluralize
@@ -20,13 +21,14 @@ from hardlook.report.galleries import Pictures, Records, draw_gallery
 from hardlook.report.html_tables import draw_block_name, draw_html_table
 from hardlook.report.json_values import dump_json
 from hardlook.report.markup import element, render_inline, render_paragraphs, strip_backticks
-from hardlook.report.score_display import build_card, choose_score_decimals, format_score_interval
+from hardlook.report.opening import choose_headline_scores, describe_run
+from hardlook.report.score_display import build_card, format_score_interval
 from hardlook.report.scorecard_tables import (
     build_all_scores_table,
     build_left_out_table,
     build_noted_table,
+    build_other_scores_table,
     factor_out_constant_columns,
-    list_headline_scores,
 )
 from hardlook.report.slice_statements import describe_slices
 from hardlook.report.templates import render_template
@@ -34,15 +36,19 @@ from hardlook.report.templates import render_template
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-_MAX_CARDS, _MAX_PLAIN_GALLERIES = 12, 2
+_MAX_PLAIN_GALLERIES = 2
 
-_BEFORE = (
-    ("scores", "Scores"),
-    ("guide", "How to read this"),
+# The guide of the documentation: a heading of docs/report.md.
+GUIDE = "report/#how-to-read-a-report"
+_GUIDE_IN_PAGE = "#how-to-read"
+
+_SCORES, _HIDDEN = ("scores", "Scores"), ("slices", "What the averages hide")
+_AFTER = (
     ("left-out", "What was left out"),
-    ("readings", "Which readings ran"),
+    ("all-scores", "All scores and slices"),
+    ("failures", "Failures"),
+    ("about", "About this run"),
 )
-_AFTER = (("all-scores", "All scores and slices"), ("failures", "Failures"))
 _PROVENANCE = ("provenance", "Provenance")
 
 
@@ -60,12 +66,12 @@ def render_page(
     records: Records | None = None,
     again: str = "",
 ) -> str:
-    """The page as HTML.
+    """The page as HTML: sentences, at most four cards and the first section; everything else is folded.
 
     `pictures` has the pictures of each unit, or the reason why there are none; `records` what opens below them.
-    `meanings` are those of the scores that get a card; all scores over all units get one when it is empty. `failures`
-    are rows with the same keys, such as unit, error, remedy. The date is taken from the provenance (`date`, `finished`,
-    `started` or `created`) where none is given. `again` is the command that repeats the run.
+    `meanings` are those of the scores: the ones marked as headline get a card, all others are in a folded table.
+    `failures` are rows with the same keys, such as unit, error, remedy. The date is taken from the provenance (`date`,
+    `finished`, `started` or `created`) where none is given. `again` is the command that repeats the run.
 
     >>> page = render_page(Scorecard("toss", "1", "planted"), [Section("Notes", "None.")], title="TOSS")
     >>> page.startswith("<!doctype html>"), "https://" in page
@@ -75,27 +81,38 @@ def render_page(
 
     provenance = provenance or {}
     known = {meaning.name: meaning for meaning in meanings}
-    chosen = list_headline_scores(scorecard, known)[:_MAX_CARDS]
-    units, more = scorecard.units, len(scorecard.headline) - len(chosen)
+    chosen = choose_headline_scores(scorecard, meanings)
+    others = [score for score in scorecard.headline if score not in chosen]
+    hidden = describe_slices(scorecard, {name: meaning.title for name, meaning in known.items()})
+    units = scorecard.units
     failed = "none failed" if not units.failed else f"{format_number(units.failed, 0)} failed"
     return render_template(
         "template.html",
         run=True,
         kind="Evaluation report",
         title=strip_backticks(title) or f"{scorecard.benchmark}: {scorecard.model}",
+        lead=[Markup(render_inline(sentence)) for sentence in describe_run(scorecard, meanings)],
         facts=_list_facts(scorecard, date or _find_date(provenance)),
-        summary=Markup(render_paragraphs(summary)),
-        contents=[*_BEFORE, *_list_contents(sections), *_AFTER, _PROVENANCE],
-        behind=describe_slices(scorecard, {name: meaning.title for name, meaning in known.items()}),
+        summary="",
+        about=Markup(render_paragraphs(summary)),
+        contents=[_SCORES, *([_HIDDEN] if hidden else ()), *_list_contents(sections), *_AFTER],
+        behind=hidden,
         cards=[build_card(score, known.get(score.name)) for score in chosen],
-        guide=[(term, Markup(render_inline(text))) for term, text in build_reading_guide(scorecard, chosen)],
-        more_headlines=f"{format_count(more, 'more score')} over all units in the table of all scores." if more else "",
+        guide=find_guide_address() or _GUIDE_IN_PAGE,
+        terms=[(term, Markup(render_inline(text))) for term, text in _TERMS],
+        caption=explain_interval(chosen or scorecard.headline),
+        others=Markup(_draw_other_scores(others, known)),
+        others_title=f"{format_count(len(others), 'other score')} over all units",
         units=f"{format_count(units.planned, 'unit')} planned, {format_number(units.scored, 0)} scored, {failed}.",
+        left_out_names=[f"{format_number(item.count, 0)} {item.what}" for item in scorecard.left_out],
+        warnings=[Markup(render_inline(f"{note.what}: {note.why}")) for note in scorecard.noted if note.warning],
         left_out=Markup(_draw_left_out(scorecard)),
         readings=[_prepare_reading(reading) for reading in scorecard.readings],
-        sections=_draw_sections(sections, pictures or {}, records or {}, named=True),
+        sections=_draw_sections(sections, pictures or {}, records or {}, named=True, folded=True),
         all_scores=Markup(_draw_all_scores(scorecard)),
+        all_scores_count=format_count(len(scorecard.scores), "score"),
         failures=Markup(_draw_failures(failures)),
+        failures_count=format_count(len(failures), "unit") if failures else "none",
         again=again,
         provenance=json.dumps(provenance, indent=2, ensure_ascii=False, default=str),
     )
@@ -110,11 +127,15 @@ def render_study(
     provenance: Mapping[str, object] | None = None,
     pictures: Pictures | None = None,
     records: Records | None = None,
+    lead: Sequence[str] = (),
+    about: str = "",
+    folded: bool = False,
 ) -> str:
     """A page that is not about one run, such as a calibration: sections and provenance, without scorecard.
 
-    `kind` is the word above the title. `pictures` has the pictures of each unit, or the reason why there are none;
-    `records` what opens below them.
+    `kind` is the word above the title, `lead` the sentences below it. `pictures` has the pictures of each unit, or the
+    reason why there are none; `records` what opens below them. If `folded`, sections after the first are closed at
+    first, and `about` is with the provenance.
 
     >>> "What was left out" in render_study([Section("Dials", "All as meant.")], title="Calibration")
     False
@@ -126,10 +147,13 @@ def render_study(
         run=False,
         kind=kind,
         title=strip_backticks(title),
+        lead=[Markup(render_inline(sentence)) for sentence in lead],
         facts=[],
         summary=Markup(render_paragraphs(summary)),
+        about=Markup(render_paragraphs(about)),
+        folded=folded,
         contents=[*_list_contents(sections), _PROVENANCE],
-        sections=_draw_sections(sections, pictures or {}, records or {}, named=False),
+        sections=_draw_sections(sections, pictures or {}, records or {}, named=False, folded=folded),
         again="",
         provenance=json.dumps(provenance or {}, indent=2, ensure_ascii=False, default=str),
     )
@@ -147,9 +171,12 @@ def write_study(
 
 
 def _draw_sections(
-    sections: Sequence[Section], pictures: Pictures, records: Records, *, named: bool
+    sections: Sequence[Section], pictures: Pictures, records: Records, *, named: bool, folded: bool
 ) -> list[dict[str, object]]:
-    """The sections as values of the template; more than two galleries become boxes, the first of each section open."""
+    """The sections as values of the template; more than two galleries become boxes, the first of each section open.
+
+    If `folded`, all sections but the first are.
+    """
     from markupsafe import Markup
 
     names = iter(name_blocks(sections))
@@ -167,8 +194,42 @@ def _draw_sections(
                 name = next(names)
                 blocks.append(Markup(draw(block, key=key, name=name if named else "")))
         texts = {"title": Markup(render_inline(section.title)), "text": Markup(render_paragraphs(section.text))}
-        drawn.append({"key": f"s{index}", "blocks": blocks, **texts})
+        words = {"count": _count_blocks(section), "teaser": Markup(render_inline(_find_first_sentence(section.text)))}
+        drawn.append({"key": f"s{index}", "blocks": blocks, "folded": folded and index > 1, **texts, **words})
     return drawn
+
+
+def _count_blocks(section: Section) -> str:
+    """What a folded section holds, such as `2 charts, 1 table, 6 units`."""
+    galleries = [block for block in section.blocks if isinstance(block, Gallery)]
+    tables = sum(isinstance(block, Table) for block in section.blocks)
+    counts = {
+        "chart": len(section.blocks) - len(galleries) - tables,
+        "table": tables,
+        "unit": sum(len(gallery.examples) for gallery in galleries),
+    }
+    return ", ".join(format_count(count, noun) for noun, count in counts.items() if count)
+
+
+def _find_first_sentence(text: str) -> str:
+    """The first sentence of a text, in one line.
+
+    >>> _find_first_sentence("The IoU is 0.3 (cat) at the lowest. More.")
+    'The IoU is 0.3 (cat) at the lowest.'
+    """
+    return re.split(r"(?<=[.!?])\s", " ".join(text.split()), maxsplit=1)[0]
+
+
+def find_guide_address() -> str:
+    """Where the published documentation says how to read a report; empty while the package names no address."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        named = metadata("hardlook").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    addresses = [link.partition(",")[2].strip() for link in named if link.lower().startswith("documentation,")]
+    return next((f"{address.rstrip('/')}/{GUIDE}" for address in addresses if address.startswith("https://")), "")
 
 
 def _list_facts(scorecard: Scorecard, date: str) -> list[tuple[str, str]]:
@@ -232,60 +293,46 @@ def _draw_failures(failures: Sequence[Mapping[str, object]]) -> str:
     return draw_html_table("failures", columns, rows, title="Failures")
 
 
-_COMPARABLE = (
-    "Whether a number can be compared with a published one. It can when data, units and readings are those of the "
-    "paper. Where it says why not, the difference to the paper is not the model's alone. A score without a published "
-    "counterpart says so."
-)
-_READINGS = (
-    "Papers sometimes say one thing and compute another. Each such choice has a name and a value, listed under "
-    '"Which readings ran". Numbers under different readings do not compare.'
-)
-_SLICES = (
-    "A slice is the part of the units that shares a property, such as a class or a context. A slice of few units has a "
-    "wide interval. Among many slices some look extreme by chance alone, so look at the interval before the rank."
-)
-_LEFT_OUT = 'Units that could not be scored are counted under "What was left out", with the reason.'
-_EXPORT = (
-    "Every chart has its numbers behind it. Charts and tables have a name in small print: `hardlook figure RUN NAME` "
-    "writes a chart as SVG, PDF, PNG or CSV, `hardlook table RUN NAME` writes a table as LaTeX, Markdown or CSV."
+_TERMS = (
+    (
+        "Interval",
+        "How far a score would move if other images (or what it says) had been drawn. It does not cover another "
+        "training of the model, or data of another kind.",
+    ),
+    ("n", "How many units a score is computed from. With four times the units an interval is about half as wide."),
+    (
+        "Comparable",
+        "Whether data, units and readings are those of the paper, so that its number can be set beside it.",
+    ),
+    ("Slice", "The units that share a property, such as a class. Among many slices some look extreme by chance alone."),
+    (
+        "Names in small print",
+        "`hardlook figure RUN NAME` writes a chart as SVG, PDF, PNG or CSV, `hardlook table RUN NAME` a table as "
+        "LaTeX, Markdown or CSV.",
+    ),
+    ("More", "The page `docs/report.md` of the documentation, section `How to read a report`."),
 )
 
 
-def build_reading_guide(scorecard: Scorecard, chosen: Sequence[Score] = ()) -> list[tuple[str, str]]:
-    """Terms and their explanations, in reading order; the first of the chosen scores with an interval is the example.
+def explain_interval(scores: Sequence[Score]) -> str:
+    """One line on the intervals of the cards, in the words of the first score that has one.
 
-    >>> [term for term, _ in build_reading_guide(Scorecard("toss", "1", "planted"))][:2]
-    ['Interval', 'n']
+    >>> explain_interval([])
+    'No score of this run has an interval: too few units, or none was requested. Read the values with care.'
     """
-    example = next((score for score in (*chosen, *scorecard.headline) if format_score_interval(score)), None)
-    terms = [("Interval", _explain_interval(example)), ("n", _explain_count(example)), ("Comparable", _COMPARABLE)]
-    if scorecard.readings:
-        terms.append(("Readings", _READINGS))
-    if any(score.slice for score in scorecard.scores):
-        terms.append(("Slices", _SLICES))
-    return [*terms, ("Left out", _LEFT_OUT), ("Figures and tables", _EXPORT)]
-
-
-def _explain_interval(score: Score | None) -> str:
-    if score is None or score.interval is None:
+    made = next((score.interval for score in scores if score.interval and format_score_interval(score)), None)
+    if made is None:
         return "No score of this run has an interval: too few units, or none was requested. Read the values with care."
-    resampled = pluralize(score.interval.resampled)
-    return (
-        f"How far a score would move if other {resampled} had been drawn. `{score.name}` is "
-        f"{format_number(score.value, choose_score_decimals(score))}, its interval {format_score_interval(score)}. Of "
-        f"intervals made this way about {100 * score.interval.level:g} in 100 hold the value that endlessly many "
-        f"{resampled} of this kind would give. The draw of the data is covered; training the model again, or data of "
-        "another kind, is not."
-    )
+    others = pluralize(made.resampled)
+    share = f"{100 * made.level:g}% interval"
+    return f"{share}: how far a score would move if other {others} had been drawn. n: units that it is computed from."
 
 
-def _explain_count(score: Score | None) -> str:
-    text = "How many units a score is computed from."
-    if score is not None and score.interval is not None and score.interval.n != score.n:
-        text += (
-            f" Units that belong together are drawn together: `{score.name}` is computed from "
-            f"{format_number(score.n, 0)} units, its interval from "
-            f"{format_count(score.interval.n, score.interval.resampled)}."
-        )
-    return f"{text} With four times the units an interval is about half as wide."
+def _draw_other_scores(scores: Sequence[Score], known: Mapping[str, ScoreMeaning]) -> str:
+    """The scores over all units that have no card, as a table; empty where there are none."""
+    if not scores:
+        return ""
+    table = build_other_scores_table(scores, known)
+    sentence, columns, rows = factor_out_constant_columns(table.columns, table.rows, ("reading", "comparable"))
+    text = element("p", render_inline(sentence)) if sentence else ""
+    return text + draw_html_table("other-scores", columns, rows, decimals=table.decimals, title=table.title)

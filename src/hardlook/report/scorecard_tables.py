@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import Table
 from hardlook.report.formatting import format_slice
@@ -29,6 +30,23 @@ def build_scores_table(
     rows = [(named.get(score.name) or score.name, *_list_numbers(score)) for score in scores]
     columns, rows = _drop_empty(("score", *_NUMBERS), rows, range(5))
     return Table("Scores", _describe_intervals(scores), columns, rows, _choose_decimals(scores))
+
+
+def build_other_scores_table(scores: Sequence[Score], meanings: Mapping[str, ScoreMeaning]) -> Table:
+    """Scores over all units that have no card: all that a card says, one row each.
+
+    >>> meanings = {"auc": ScoreMeaning("auc", "AuC", "area under the curve")}
+    >>> build_other_scores_table([Score("auc", 0.5, 10)], meanings).rows
+    [('AuC', 0.5, None, None, 10, 'area under the curve', 'higher is better')]
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for score in scores:
+        meaning = meanings.get(score.name) or ScoreMeaning(score.name, score.name, "", ranked=False)
+        words = (score.reason, meaning.meaning, meaning.direction, score.reading, score.comparable)
+        rows.append((meaning.title or score.name, *_list_numbers(score), *words))
+    names = ("score", *_NUMBERS, "why undefined", "meaning", "direction", "reading", "comparable")
+    columns, rows = _drop_empty(names, rows, range(5))
+    return Table("Other scores over all units", _describe_intervals(scores), columns, rows, _choose_decimals(scores))
 
 
 _NUMBERS = ("value", "low", "high", "n", "rests on", "undefined resamples", "low, images drawn", "high, images drawn")

@@ -71,6 +71,10 @@ def _describe(keys: Sequence[str], tests: Sequence[SliceTest]) -> tuple[str, boo
         decimals = choose_score_decimals(one.score)
         rest = f"{format_number(one.rest, decimals)} in the mean of the other {len(made) - 1}"
         return f"{_describe_end(one, made, keys, decimals)}, {rest}", True
+    values = [test.score.value for test in tests]
+    if math.isclose(min(values), max(values), rel_tol=1e-9, abs_tol=1e-12):
+        # Sums of equal numbers differ in their last bits: that is no difference to tell with more images.
+        return f"{format_number(values[0], choose_score_decimals(tests[0].score))} in all {len(tests)}", False
     return _describe_unclear(keys, tests, made) + thin, False
 
 

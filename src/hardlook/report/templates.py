@@ -19,7 +19,7 @@ def render_template(template: str, **values: object) -> str:
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
-    style, script = stylesheet() + _read("style.css"), _read("table.js")
+    style, script = stylesheet() + _read("style.css"), _read("table.js") + _read("folding.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     policy = (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "

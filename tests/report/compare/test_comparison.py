@@ -6,7 +6,7 @@ from compared_runs import HITS, hits_run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardlook.harness.sections import Gallery, HeatMap, SlopeChart, Table
+from hardlook.harness.sections import DotChart, Gallery, HeatMap, SlopeChart, Table
 from hardlook.harness.stats import permutation_test_mean
 from hardlook.report.compare.comparison import compare_runs
 from hardlook.report.compare.differences import describe_difference
@@ -92,7 +92,13 @@ def test_the_page_has_verdicts_slices_units_and_every_difference():
         "Who is better", "The other scores", "By group", "Which units they differ on", "All differences"
     ]  # fmt: skip
     blocks = [block for section in sections for block in section.blocks]
-    assert any(isinstance(block, SlopeChart) for block in blocks)
+    # The chart of differences shows what a slope chart would.
+    assert not any(isinstance(block, SlopeChart) for block in blocks)
+    (by_group,) = [section for section in sections if section.title == "By group"]
+    assert [(type(block), block.title) for block in by_group.blocks] == [
+        (HeatMap, "Who wins where: group"), (DotChart, "Differences in hit rate by group")
+    ]  # fmt: skip
+    assert [row.label for row in by_group.blocks[1].rows] == ["day *", "night *"]
     (heat,) = [block for block in blocks if isinstance(block, HeatMap)]
     assert heat.rows == ["day", "night"] and heat.values == [[1.0], [-1.0]]
     galleries = [block for block in blocks if isinstance(block, Gallery)]

@@ -13,6 +13,7 @@ from typing import Any
 
 from hardlook.harness import sections
 from hardlook.report.charts import curves, distribution, dots, heat_map, scatter, slopes
+from hardlook.report.charts.flat import describe_flat
 from hardlook.report.formatting import choose_decimals, format_count, is_number
 from hardlook.report.html_tables import TableData, draw_block_name, draw_html_table, draw_table
 from hardlook.report.markup import element, render_inline, strip_backticks
@@ -46,6 +47,8 @@ _KINDS: dict[type, _Kind] = {
 def draw(block: sections.Chart | sections.Table, *, key: str = "", name: str = "") -> str:
     """The block as an HTML fragment: a figure with title, caption, drawing and the numbers.
 
+    A chart whose values are all equal is a sentence in place of caption and drawing.
+
     `key` prefixes the ids inside and must differ between the blocks of a page; without one it is made from the
     block itself. `name` is the name of the block for commands, shown in small print. A gallery needs pictures:
     `galleries.draw_gallery` draws it.
@@ -59,6 +62,9 @@ def draw(block: sections.Chart | sections.Table, *, key: str = "", name: str = "
         return draw_table(block, key, name)
     kind = _get_kind(block)
     heading = element("h3", render_inline(block.title), id=f"{key}-heading")
+    if flat := describe_flat(block):
+        sentence = element("p", render_inline(flat)) + draw_block_name("figure", name)
+        return element("figure", heading, sentence, _draw_numbers(block, kind, key), class_="block flat", id=key)
     caption = element("p", render_inline(block.caption), class_="caption") if block.caption else ""
     return element(
         "figure",

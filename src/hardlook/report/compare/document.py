@@ -45,7 +45,7 @@ def write_comparison(
     `runs` are those that were compared; of a model with several the first one shows the single units.
     """
     from hardlook.harness.runs.folder import write_atomically
-    from hardlook.report.compare.report import build_sections
+    from hardlook.report.compare.report import build_sections, describe_comparison
     from hardlook.report.compare.units import choose_shown_models, compute_unit_qualities, count_units, load_pictures
     from hardlook.report.page import render_study
     from hardlook.report.run_report import list_shown_units
@@ -67,7 +67,10 @@ def write_comparison(
         sections,
         kind="Comparison",
         title=f"{card.title}: {between}",
-        summary=f"{card.summary} {comparison.notes[0]} {summary}".strip(),
+        lead=describe_comparison(comparison),
+        summary=" ".join(filter(None, (*comparison.units.describe(), summary))),
+        about=card.summary,
+        folded=True,
         provenance={
             key: document[key] for key in ("schema", "benchmark", "models", "readings", "alpha", "swaps", "seed")
         },

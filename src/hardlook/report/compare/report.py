@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from hardlook.report.compare.model_names import shorten_model_names
 from hardlook.report.compare.slices import build_slice_sections
 from hardlook.report.compare.units import UnitQualities, build_unit_section
 from hardlook.report.estimates import finite_or_none
-from hardlook.report.formatting import format_slice
+from hardlook.report.formatting import choose_decimals, format_count, format_number, format_slice
 
 if TYPE_CHECKING:
     from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
@@ -64,8 +65,9 @@ def build_sections(
         sections = [Section("Who is better", text, (*pairs, *scores))]
     else:
         sections = [Section("Who ranks where", "", tuple(scores)), Section("Pair by pair", text, tuple(pairs))]
-    if len(comparison.notes) > 1:
-        sections.append(Section("Before you read on", "\n\n".join(comparison.notes)))
+    # Which units are compared stands at the top of the page.
+    if notes := comparison.notes[len(comparison.units.describe()) :]:
+        sections.append(Section("Before you read on", "\n\n".join(notes)))
     others = [one for one in comparison.differences if one.family == OTHER_SCORES]
     if others:
         text, table = summarize_differences(comparison, others, "Other scores over all units")
@@ -74,6 +76,61 @@ def build_sections(
     if qualities is not None:
         sections.append(build_unit_section(runs, qualities, examples))
     return [*sections, _build_full_table_section(comparison)]
+
+
+def describe_comparison(comparison: Comparison) -> list[str]:
+    """One or two sentences: who is better in the main score, and in how many of the other headline scores."""
+    order = list_headline_names(comparison.benchmark.card)
+    headline = sorted(comparison.headline, key=lambda one: order.index(one.name))
+    if not headline:
+        return []
+    main, rest = headline[0], headline[1:]
+    if len(comparison.models) > 2:
+        return [_describe_leaders(comparison, main.name)]
+    first = _describe_pair(main, comparison.find_meaning(main.name))
+    return [first, _count_verdicts(rest)] if rest else [first]
+
+
+def _count_verdicts(differences: Sequence[Difference]) -> str:
+    """How often the first model is better, worse, higher or lower than the second, in a sentence."""
+    told = Counter(one.verdict for one in differences if one.is_significant)
+    unclear = len(differences) - told.total()
+    count, first = len(differences), differences[0].first
+    if unclear == count:
+        return f"These data cannot tell in the other {format_count(count, 'headline score') if count > 1 else 'one'}."
+    if not unclear and len(told) == 1 and count > 1:
+        return f"{first} is {next(iter(told))} in the other {count} headline scores, too."
+    parts = [f"{verdict} in {number}" for verdict, number in told.items()]
+    cannot = f"; these data cannot tell in {unclear}" if unclear else ""
+    return f"Of the {format_count(count, 'other headline score')} it is {' and '.join(parts)}{cannot}."
+
+
+def _describe_pair(one: Difference, meaning: ScoreMeaning) -> str:
+    """The verdict on two models in a short sentence."""
+    decimals = choose_decimals([one.first_value, one.second_value], counts=False)
+    values = f"{format_number(one.first_value, decimals)} against {format_number(one.second_value, decimals)}"
+    on = f"on {format_count(one.clusters, one.resampled)}"
+    if one.verdict == "undefined":
+        return f"{meaning.title} of {one.first} and {one.second} cannot be compared: it is undefined."
+    if not one.is_significant:
+        return f"These data cannot tell {one.first} and {one.second} apart in {meaning.title}: {values} {on}."
+    return f"{one.first} is {one.verdict} than {one.second} in {meaning.title}: {values} {on}."
+
+
+def _describe_leaders(comparison: Comparison, name: str) -> str:
+    """Who leads among several models in one score."""
+    title, places = comparison.find_meaning(name).title, comparison.standings.get(name, ())
+    count = len(comparison.models)
+    if not places:
+        return f"{count} models are compared in {title}, in which neither more nor less is better."
+    first = places[0]
+    tied = [place.model for place in places[1:] if set(place.sets) & set(first.sets)]
+    decimals = choose_decimals([place.score for place in places], counts=False)
+    leads = f"{first.model} leads {count} models in {title} with {format_number(first.score, decimals)}"
+    if not tied:
+        return f"{leads}, ahead of all others."
+    few = " and ".join(tied) if len(tied) < 3 else f"{len(tied)} others"
+    return f"{leads}; these data cannot tell it from {few}."
 
 
 def summarize_differences(

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hardlook.harness.benchmark import ScoreMeaning
-from hardlook.harness.sections import Block, Dot, DotChart, HeatMap, Section, Slope, SlopeChart, Table
+from hardlook.harness.sections import Block, Dot, DotChart, HeatMap, Section, Table
 from hardlook.report.compare.comparison import Comparison, get_model_values
 from hardlook.report.compare.differences import Difference, find_score_meaning, get_slice_keys, list_headline_names
 from hardlook.report.compare.model_names import shorten_model_names
 from hardlook.report.formatting import describe_slice, format_slice
 
-MAX_SLICES, MAX_SLOPES, MAX_KINDS, MAX_SENTENCES = 40, 16, 12, 6
+MAX_SLICES, MAX_KINDS, MAX_SENTENCES = 40, 12, 6
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,9 @@ def _describe_wins(comparison: Comparison, winners: Sequence[SliceWinner]) -> li
 def _build_blocks(comparison: Comparison, winners: Sequence[SliceWinner], kind: tuple[str, ...]) -> list[Block]:
     blocks: list[Block] = []
     two = len(comparison.models) == 2
-    # A map without a winner would only repeat the sentence above it.
-    if two and len(kind) == 1 and any(winner.is_clear for winner in winners):
+    # A map without a winner, or with the same one everywhere, would only repeat the sentence above it.
+    clear = {winner.leaders if winner.is_clear else () for winner in winners if winner.leaders}
+    if two and len(kind) == 1 and len(clear) > 1:
         blocks.append(_draw_winners_of_two(comparison, winners, kind[0]))
     for name in dict.fromkeys(winner.name for winner in winners):
         rows = [one for one in comparison.differences if one.name == name and get_slice_keys(one.slice) == kind]
@@ -283,18 +284,4 @@ def _draw_two_models(
         axis=f"{first} minus {second}",
         references=(("no difference", 0.0),),
     )
-    changed = [one for one in by_size if one.value]
-    if len(changed) < 2:
-        return [chart]
-    slopes = SlopeChart(
-        f"{meaning.title} by {key}, from one model to the other",
-        f"The {MAX_SLOPES} slices that change most." if len(changed) > MAX_SLOPES else "Every slice that changes.",
-        tuple(
-            Slope(one.slice[key], one.first_value, one.second_value, "clear" if one.is_significant else "")
-            for one in changed[:MAX_SLOPES]
-        ),
-        left=first,
-        right=second,
-        axis=meaning.title,
-    )
-    return [chart, slopes]
+    return [chart]
