@@ -39,10 +39,10 @@ class FEAT(FewShotMethod):
     """Class means see each other through attention; minus the squared distance to them over `temperature`.
 
     First a linear classifier of all training `classes` (without one for 0), then episodes, with a regulariser: the
-    images of a class see each other through the same attention, and each image should lie nearest to the mean that comes
-    out for its class (distances over `temperature2`), weighted by `balance`. With `released` the balance multiplies the
-    main loss instead, and the classes asked of the regulariser are in the order supports, then queries, while its rows
-    are sorted by class: most rows are asked for a wrong class.
+    images of a class see each other through the same attention, and each image should lie nearest to the mean that
+    comes out for its class (distances over `temperature2`), weighted by `balance`. With `released` the balance
+    multiplies the main loss instead, and the classes asked of the regulariser are in the order supports, then queries,
+    while its rows are sorted by class: most rows are asked for a wrong class.
     """
 
     stages: ClassVar[tuple[Stage, ...]] = ("classes", "episodes")

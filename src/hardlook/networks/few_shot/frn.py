@@ -55,7 +55,7 @@ class FRN(FewShotMethod):
     """A query belongs to the class whose supports rebuild its map best; scores are log probabilities.
 
     First a learnt matrix of `side` x `side` descriptors per training class takes the place of supports (without one for
-    0 `classes`), then episodes, with .03 times an auxiliary loss that keeps descriptors of different classes orthogonal.
+    0 `classes`), then episodes, with .03 times an auxiliary loss against cosines between different classes.
     Features are divided by the root of their number of channels. With `released` they are divided by the root of 640 in
     training and not at all in testing, and the auxiliary loss divides by the norm of all supports together rather than
     by those of their descriptors, which makes it almost zero.
