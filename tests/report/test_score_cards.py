@@ -8,7 +8,7 @@ import report_samples
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.stats.intervals import Interval
 from hardlook.report.page import render_page
-from hardlook.report.slice_statements import describe_slices
+from hardlook.report.statements import describe_slices
 
 
 def score(name, value, half=0.05, n=40, **where):

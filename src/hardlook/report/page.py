@@ -21,7 +21,6 @@ from hardlook.report.galleries import Pictures, Records, draw_gallery
 from hardlook.report.html_tables import draw_block_name, draw_html_table
 from hardlook.report.json_values import dump_json
 from hardlook.report.markup import element, render_inline, render_paragraphs, strip_backticks
-from hardlook.report.opening import choose_headline_scores, describe_run
 from hardlook.report.score_display import build_card, format_score_interval
 from hardlook.report.scorecard_tables import (
     build_all_scores_table,
@@ -30,7 +29,7 @@ from hardlook.report.scorecard_tables import (
     build_other_scores_table,
     factor_out_constant_columns,
 )
-from hardlook.report.slice_statements import describe_slices
+from hardlook.report.statements import choose_headline_scores, describe_run, describe_slices
 from hardlook.report.templates import render_template
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from hardlook.harness.scorecard import Score, Scorecard, make_score
 from hardlook.harness.stats import bootstrap_mean
 from hardlook.harness.stats.intervals import Interval
 from hardlook.harness.verdicts import CANNOT_TELL, compare_slices, list_slice_kinds
-from hardlook.report.opening import choose_headline_scores, describe_run
+from hardlook.report.statements import choose_headline_scores, describe_run
 
 MIOU = ScoreMeaning("miou", "mIoU", "mean over classes", headline=True)
 IOU = ScoreMeaning("iou", "IoU", "of one class")
