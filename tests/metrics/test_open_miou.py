@@ -10,7 +10,7 @@ from hardlook.metrics.mean_iou import MeanIoU, class_counts, class_iou, mean_iou
 from hardlook.metrics.open_miou import OpenMeanIoU, harmonic_mean, open_miou, soft_counts, soft_counts_by_image
 
 # The package exports the function of the same name.
-open_miou_module = sys.modules["hardlook.metrics.open_miou"]
+arrays = sys.modules["hardlook.metrics.arrays"]
 
 # The worked checks of the open metrics' specification.
 SIMILARITY_A = np.array([[1, 0.5, 0.25], [0.5, 1, 0.2], [0.25, 0.2, 1]])
@@ -310,7 +310,7 @@ def test_twenty_two_thousand_classes_with_vectors_in_place_of_a_matrix():
         return np.einsum("nd,nd->n", vectors[true], vectors[called])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(open_miou_module, "BLOCK_PAIRS", 7)
+        patch.setattr(arrays, "BLOCK_PAIRS", 7)
         metric = OpenMeanIoU(labels, similarity)
         metric.update(truth, prediction)
         result = metric.compute()

@@ -41,6 +41,7 @@ from hardlook.harness.stats.resampling import (
     exact_totals,
     find_clusters,
     finite_rows,
+    is_sparse,
 )
 from hardlook.harness.stats.shared_draws import ImageShares
 from hardlook.randomness import generator
@@ -149,8 +150,18 @@ class SumTally:
 
     def values(self, weights: Numbers | None = None) -> Numbers:
         """(m, entries): the scores under these weights of the clusters."""
-        totals = self.totals[None] if weights is None else weights @ self.cluster_sums
-        return apply_statistic(self.statistic, totals)
+        if weights is None:
+            return apply_statistic(self.statistic, self.totals[None])
+        parts = self._split(weights)
+        return np.concatenate([apply_statistic(self.statistic, part @ self.cluster_sums) for part in parts])
+
+    def _split(self, weights: Numbers) -> list[Numbers]:
+        """The rows of weights in blocks whose totals fit into memory, where very many columns need it."""
+        rows = max(1, MAX_TOTALS // self.sums.shape[1])
+        # Totals of dense sums are one product, whose last digit could depend on its size.
+        if not is_sparse(self.sums) or len(weights) <= rows:
+            return [weights]
+        return [weights[start : start + rows] for start in range(0, len(weights), rows)]
 
     @cached_property
     def totals(self) -> Numbers:
@@ -163,7 +174,8 @@ class SumTally:
             raise ValueError(
                 f"expected sums of the same rows and columns, got {self.sums.shape} and {other.sums.shape}"
             )
-        return apply_statistic(self.statistic, self._mix_sums(other, swaps))
+        parts = self._split(swaps)
+        return np.concatenate([apply_statistic(self.statistic, self._mix_sums(other, part)) for part in parts])
 
     def _mix_sums(self, other: SumTally, swaps: Numbers) -> Any:
         return self.totals[None] + swaps @ (other.cluster_sums - self.cluster_sums)
@@ -274,6 +286,9 @@ class Draws:
 
 
 MAX_RESAMPLED_CLUSTERS = 50_000
+
+# Totals of sparse sums that are made together: 32 MB of float64.
+MAX_TOTALS = 2**22
 
 # Of a tally that takes long, clusters are left out in this many groups.
 COSTLY_GROUPS = 50

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -203,3 +203,49 @@ def check_similarity(matrix: NDArray[Any], classes: int, *, symmetric: bool = Fa
                 f"{matrix[column, row]:g}: expected a symmetric matrix; give asymmetric=True if it is meant "
                 "(rows are true labels, columns predicted ones)"
             )
+
+
+Labels = NDArray[np.int64]
+PairSimilarity = Callable[[Labels, Labels], Values]
+
+# Pairs whose similarity is asked for together.
+BLOCK_PAIRS = 2**20
+
+
+def look_up_pairs(
+    similarity: Values | PairSimilarity, true: NDArray[np.integer], called: NDArray[np.integer], classes: int
+) -> NDArray[np.float64]:
+    """(n,) similarity of the pairs of labels, 0 where `called` is no label, read in blocks of pairs.
+
+    `similarity` is (classes, classes), or a function of two arrays (n,) of labels that returns the similarities of
+    these pairs; what it returns is checked.
+
+    >>> look_up_pairs(lambda one, other: np.full(len(one), 0.5), np.array([0, 1]), np.array([1, 2]), classes=2)
+    array([0.5, 0. ])
+    """
+    share = np.zeros(len(true))
+    for start in range(0, len(true), BLOCK_PAIRS):
+        block = slice(start, start + BLOCK_PAIRS)
+        share[block] = _look_up(similarity, true[block], called[block], classes)
+    return share
+
+
+def _look_up(
+    similarity: Values | PairSimilarity, true: NDArray[np.integer], called: NDArray[np.integer], classes: int
+) -> NDArray[np.float64]:
+    labelled = called < classes
+    share = np.zeros(len(true))
+    one, other = true[labelled].astype(np.int64), called[labelled].astype(np.int64)
+    if callable(similarity):
+        values = np.asarray(as_numpy(similarity(one, other)), np.float64)
+        if values.shape != one.shape:
+            raise ValueError(f"similarity: expected {one.shape} numbers for as many pairs, got shape {values.shape}")
+        wrong = ~((values >= -ROUNDING) & (values <= 1 + ROUNDING)) | ((one == other) & (np.abs(values - 1) > ROUNDING))
+        if wrong.any():
+            k = int(wrong.argmax())
+            wanted = "1, a label is like itself" if one[k] == other[k] else "a number from 0 to 1"
+            raise ValueError(f"similarity of labels {one[k]} and {other[k]}: expected {wanted}, got {values[k]:g}")
+    else:
+        values = as_numpy(similarity)[one, other].astype(np.float64)
+    share[labelled] = np.where(one == other, 1.0, values.clip(0, 1))
+    return share

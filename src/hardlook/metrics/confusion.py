@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.metrics.arrays import (
+    PairSimilarity,
     Values,
     as_numpy,
     checked_similarity,
     integer_array,
     integer_tensor,
     is_on_device,
+    look_up_pairs,
     pixel_counts,
 )
 from hardlook.metrics.kernels import load_kernels
@@ -299,14 +301,15 @@ class ConfusionCosts:
 
 def confusion_costs(
     confusion: Values | PairCounts,
-    similarity: Values,
+    similarity: Values | PairSimilarity,
     *,
     by: Literal["soft", "hard"] = "soft",
     most: int | None = None,
 ) -> ConfusionCosts:
     """The confusions of (K, K + 1) or (K, K) counts, or of pairs seen, highest cost first; at most `most` of them.
 
-    Pairs without a pixel are left out. Equal costs are ordered by the other cost, then by label.
+    `similarity` is (K, K) or a function of two arrays of labels. Pairs without a pixel are left out. Equal costs are
+    ordered by the other cost, then by label.
 
     >>> costs = confusion_costs([[9, 4, 0], [3, 9, 1]], [[1, 0.75], [0.75, 1]])
     >>> list(zip(costs.true.tolist(), costs.called.tolist(), costs.hard.tolist(), costs.soft.tolist()))
@@ -324,10 +327,8 @@ def confusion_costs(
         hard = counts[true, called]
     wrong = true != called
     true, called, hard = true[wrong], called[wrong], hard[wrong]
-    shared, labelled = checked_similarity(similarity, classes), called < classes
-    unlike = np.ones(len(true))
-    unlike[labelled] -= shared[true[labelled], called[labelled]]
-    soft = hard * unlike
+    shared = similarity if callable(similarity) else checked_similarity(similarity, classes)
+    soft = hard * (1.0 - look_up_pairs(shared, true, called, classes))
     first, second = (soft, hard) if by == "soft" else (hard, soft)
     order = np.lexsort((called, true, -second, -first))[:most]
     return ConfusionCosts(true[order], called[order], hard[order], soft[order])

@@ -27,7 +27,7 @@ where none fits into memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,22 +35,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from hardlook.metrics import mean_iou as closed
 from hardlook.metrics.arrays import (
-    ROUNDING,
+    PairSimilarity,
     Values,
     as_numpy,
     check_similarity,
     checked_similarity,
     integer_array,
+    look_up_pairs,
     pixel_counts,
     unique_labels,
 )
 from hardlook.metrics.confusion import Ignored, PairCounts, choose_ignored
-
-Labels = NDArray[np.int64]
-PairSimilarity = Callable[[Labels, Labels], Values]
-
-# Pairs whose similarity is asked for together.
-BLOCK_PAIRS = 2**20
 
 
 @dataclass(frozen=True)
@@ -256,27 +251,34 @@ def soft_counts_by_image(
     image: NDArray[np.integer],
     cell: NDArray[np.integer],
     pixels: NDArray[np.integer],
-    similarity: Values,
+    similarity: Values | PairSimilarity,
     *,
     images: int,
+    classes: int | None = None,
 ) -> NDArray[np.float64]:
     """(images, 3, K) soft counts of every image, from the cells of their confusion counts that are not zero.
 
     `image` (n,) is 0..images-1, `cell` (n,) is true * (K + 1) + predicted, `pixels` (n,) the count. Sums over images
-    are the soft counts of the whole, so the result is what a bootstrap over images resamples.
+    are the soft counts of the whole, so the result is what a bootstrap over images resamples. `similarity` is (K, K),
+    or a function of two arrays of labels, with K in `classes`.
 
     >>> soft_counts_by_image([0, 0, 1], [0, 1, 4], [5, 2, 3], [[1, 0.5], [0.5, 1]], images=2).tolist()
     [[[6.0, 0.0], [7.0, 0.0], [6.0, 1.0]], [[0.0, 3.0], [0.0, 3.0], [0.0, 3.0]]]
     """
-    shared = checked_similarity(similarity, len(as_numpy(similarity)))
-    classes = len(shared)
+    shared: Values | PairSimilarity = similarity
+    if callable(similarity):
+        if classes is None:
+            raise ValueError("classes: expected their number beside a similarity that is a function, got None")
+    else:
+        shared = checked_similarity(similarity, len(as_numpy(similarity)))
+        classes = len(shared)
     image, cell = integer_array(image, "image"), integer_array(cell, "cell")
     pixels = pixel_counts(pixels, "pixels")
     _check_range(image, images, "image")
     _check_range(cell, classes * (classes + 1), "cell")
     true = cell // (classes + 1)
     called = cell - true * (classes + 1)
-    share = _look_up(shared, true, called, classes)
+    share = look_up_pairs(shared, true, called, classes)
     return _sum_shares(image, true, called, pixels, share, (images, classes))
 
 
@@ -289,34 +291,9 @@ def soft_counts_of_pairs(pairs: PairCounts, similarity: Values | PairSimilarity)
     [[3.0, 1.0], [5.0, 1.0], [3.0, 2.0]]
     """
     true, called, pixels = pairs.pairs()
-    share = np.zeros(len(true))
-    for start in range(0, len(true), BLOCK_PAIRS):
-        block = slice(start, start + BLOCK_PAIRS)
-        share[block] = _look_up(similarity, true[block], called[block], pairs.classes)
+    share = look_up_pairs(similarity, true, called, pairs.classes)
     image = np.zeros(len(true), np.int64)
     return np.asarray(_sum_shares(image, true, called, pixels, share, (1, pairs.classes))[0])
-
-
-def _look_up(
-    similarity: Values | PairSimilarity, true: NDArray[np.integer], called: NDArray[np.integer], classes: int
-) -> NDArray[np.float64]:
-    """(n,) similarity of the pairs, 0 where `called` is no label."""
-    labelled = called < classes
-    share = np.zeros(len(true))
-    one, other = true[labelled].astype(np.int64), called[labelled].astype(np.int64)
-    if callable(similarity):
-        values = np.asarray(as_numpy(similarity(one, other)), np.float64)
-        if values.shape != one.shape:
-            raise ValueError(f"similarity: expected {one.shape} numbers for as many pairs, got shape {values.shape}")
-        wrong = ~((values >= -ROUNDING) & (values <= 1 + ROUNDING)) | ((one == other) & (np.abs(values - 1) > ROUNDING))
-        if wrong.any():
-            k = int(wrong.argmax())
-            wanted = "1, a label is like itself" if one[k] == other[k] else "a number from 0 to 1"
-            raise ValueError(f"similarity of labels {one[k]} and {other[k]}: expected {wanted}, got {values[k]:g}")
-    else:
-        values = as_numpy(similarity)[one, other].astype(np.float64)
-    share[labelled] = np.where(one == other, 1.0, values.clip(0, 1))
-    return share
 
 
 def _sum_shares(

@@ -7,8 +7,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +20,10 @@ from hardlook.harness.scorecard import LeftOut
 from hardlook.open_vocabulary.options import SimilarityOptions
 from hardlook.similarity.label_sets import WORDS, list_label_sets, load_label_set
 from hardlook.similarity.labels import VOID_NAMES, Label, LabelSet, normalise_name
-from hardlook.similarity.matrix_files import read_matrix
-from hardlook.similarity.measures import compute_similarity, find_measure
+from hardlook.similarity.matrix import UNKNOWN
+from hardlook.similarity.matrix_files import open_matrix, read_matrix
+from hardlook.similarity.measures import compute_pair_similarity, compute_similarity
+from hardlook.similarity.pair_measures import PairSimilarity, among_rows
 from hardlook.world.vocabulary import LABELS
 
 WORLD = LabelSet(
@@ -29,28 +33,83 @@ WORLD = LabelSet(
 )
 
 
+# Up to so many labels the similarity is a matrix (134 MB), above it a function of the pairs that occur.
+MAX_MATRIX_LABELS = 4096
+
+Matrix = NDArray[np.float64]
+Treated = tuple[tuple[str, str], ...]
+Result = TypeVar("Result")
+
+
 @dataclass(frozen=True)
 class LabelSimilarity:
     """(K, K) similarity of a run's labels, and notes on labels that needed a special treatment."""
 
-    matrix: NDArray[np.float64]
+    matrix: Matrix
     notes: tuple[LeftOut, ...]
 
 
-def compute_label_similarity(names: Sequence[str], options: SimilarityOptions) -> LabelSimilarity:
+@dataclass(frozen=True)
+class LabelPairs:
+    """The similarity of a run's labels as a function of two arrays (n,) of label numbers, and notes as above."""
+
+    pairs: PairSimilarity
+    notes: tuple[LeftOut, ...]
+
+
+def compute_label_similarity(
+    names: Sequence[str], options: SimilarityOptions, own: LabelSet | None = None
+) -> LabelSimilarity:
     """The similarity of names, looked up in `options.labels`, the predictions' labels, the planted world and VOC.
 
-    Without `options.labels`, names of the data that the planted world and VOC do not have are looked up in the smallest
-    shipped label set that has all names, such as coco80 for COCO's json.
+    Without `options.labels` the senses of `own` count, those that the data's json states. Names of the data that none
+    of these has are then looked up in the smallest shipped label set that has all names, such as coco80 for COCO's
+    json.
     """
-    sets = _load_sets(options, names)
+
+    def read(labels: LabelSet, path: Path) -> Matrix:
+        return read_matrix(path, labels, asymmetric=options.asymmetric).values
+
+    def compute(labels: LabelSet) -> tuple[Matrix, Treated]:
+        result = compute_similarity(
+            labels, options.measure, source=options.source, unknown=options.unknown, seed=options.seed
+        )
+        return result.matrix, result.treated
+
+    return LabelSimilarity(*_compute(names, options, own, read, compute))
+
+
+def compute_label_pairs(names: Sequence[str], options: SimilarityOptions) -> LabelPairs:
+    """As `compute_label_similarity`, for so many labels that no matrix fits into memory.
+
+    A matrix from a file may name other labels too: with very many labels, those that occur nowhere are left out.
+    """
+
+    def read(labels: LabelSet, path: Path) -> PairSimilarity:
+        return open_matrix(path, labels, asymmetric=options.asymmetric, more_names=True)
+
+    def compute(labels: LabelSet) -> tuple[PairSimilarity, Treated]:
+        result = compute_pair_similarity(
+            labels, options.measure, source=options.source, unknown=options.unknown, seed=options.seed
+        )
+        return result.pairs, result.treated
+
+    return LabelPairs(*_compute(names, options, None, read, compute))
+
+
+def _compute(
+    names: Sequence[str],
+    options: SimilarityOptions,
+    own: LabelSet | None,
+    read: Callable[[LabelSet, Path], Result],
+    compute: Callable[[LabelSet], tuple[Result, Treated]],
+) -> tuple[Result, tuple[LeftOut, ...]]:
+    sets = _load_sets(options, names, own)
     found = _name_data(find_labels(names, sets), options)
     if options.similarity is not None:
-        return LabelSimilarity(read_matrix(options.similarity, found).values, ())
+        return read(found, options.similarity), ()
     try:
-        result = compute_similarity(
-            found, options.measure, source=options.source, unknown=options.unknown, seed=options.seed
-        )
+        result, treated = compute(found)
     except DataError as error:
         if options.labels:
             raise
@@ -58,21 +117,38 @@ def compute_label_similarity(names: Sequence[str], options: SimilarityOptions) -
         remedy = f"name the label set that has the senses with --labels ({known}); else {error.remedy}"
         raise DataError(error.what, file=error.file, remedy=remedy) from None
     doubtful = _note_doubtful_senses(names, sets, own_data=_has_data(options))
-    if shipped := _find_shipped_set(options, names):
+    if shipped := _find_shipped_set(options, names, own):
         why = f"no --labels: all names of the data are labels of {shipped.name}"
         doubtful.append(LeftOut(f"labels with the senses of {shipped.name}", len(names), why, kept=True))
-    return LabelSimilarity(result.matrix, (*_note_treatments(result.treated), *doubtful))
+    if own and not options.labels:
+        why = "no --labels: the categories of the data's json state their synsets"
+        doubtful.append(LeftOut("labels with the senses of the data's json", len(own), why, kept=True))
+    return result, (*_note_treatments(treated), *doubtful)
 
 
-def check_senses(names: Sequence[str], options: SimilarityOptions) -> None:
-    """Raise an error, before units are evaluated, for labels that have no sense for a measure on WordNet."""
-    if options.similarity is None and find_measure(options.measure).kind == "wordnet":
-        compute_label_similarity(names, options)
+def check_similarity(
+    names: Sequence[str], options: SimilarityOptions, own: LabelSet | None = None, *, complete: bool
+) -> None:
+    """Raise an error, before units are evaluated, for labels without a sense or a matrix that cannot be used.
+
+    `complete` says that the names are all labels of the run; else a model may add its own, which a matrix may name.
+    """
+    if options.asymmetric and options.similarity is None:
+        remedy = "give the matrix as --similarity FILE, or leave the option out"
+        raise OptionError("--asymmetric says how a matrix is meant, and there is none", remedy=remedy)
+    if options.similarity is not None:
+        found = _name_data(find_labels(names, _load_sets(options, names, own)), options)
+        look = open_matrix if len(names) > MAX_MATRIX_LABELS else read_matrix
+        look(options.similarity, found, asymmetric=options.asymmetric, more_names=not complete)
+    elif len(names) > MAX_MATRIX_LABELS:
+        compute_label_pairs(names, options)
+    else:
+        compute_label_similarity(names, options, own)
 
 
 def compute_used_similarity(
-    names: Sequence[str], used: NDArray[np.bool_], options: SimilarityOptions
-) -> NDArray[np.float64]:
+    names: Sequence[str], used: NDArray[np.bool_], options: SimilarityOptions, own: LabelSet | None = None
+) -> Matrix:
     """(K, K) similarity where the list may hold labels of other runs; `used` (K,) says which this run uses.
 
     Labels of another model may have no sense under this run's options. Their similarity to every label is then 0,
@@ -85,27 +161,59 @@ def compute_used_similarity(
            [0. , 0. , 1. ]])
     """
     try:
-        return compute_label_similarity(names, options).matrix
+        return compute_label_similarity(names, options, own).matrix
     except HardlookError:
         rows = np.flatnonzero(used)
         if len(rows) == len(names):
             raise
     matrix = np.eye(len(names))
-    matrix[np.ix_(rows, rows)] = compute_label_similarity([names[row] for row in rows.tolist()], options).matrix
+    matrix[np.ix_(rows, rows)] = compute_label_similarity([names[row] for row in rows.tolist()], options, own).matrix
     return matrix
 
 
-def compute_compared_similarities(names: Sequence[str], options: SimilarityOptions) -> dict[str, NDArray[np.float64]]:
+def compute_used_pairs(names: Sequence[str], used: NDArray[np.bool_], options: SimilarityOptions) -> PairSimilarity:
+    """As `compute_used_similarity`, for so many labels that no matrix fits into memory."""
+    try:
+        return compute_label_pairs(names, options).pairs
+    except HardlookError:
+        rows = np.flatnonzero(used)
+        if len(rows) == len(names):
+            raise
+    places = np.where(used, np.cumsum(used) - 1, UNKNOWN)
+    return among_rows(compute_label_pairs([names[row] for row in rows.tolist()], options).pairs, places)
+
+
+def compute_compared_similarities(
+    names: Sequence[str], options: SimilarityOptions, own: LabelSet | None = None
+) -> dict[str, Matrix]:
     """The matrices of `--compare`; beside a matrix from a file, measures that do not know all labels are left out."""
-    found = _name_data(find_labels(names, _load_sets(options, names)), options)
-    matrices = {}
+    return _compare(
+        names, options, own, lambda labels, measure, given: compute_similarity(labels, measure, **given).matrix
+    )
+
+
+def compute_compared_pairs(names: Sequence[str], options: SimilarityOptions) -> dict[str, PairSimilarity]:
+    """As `compute_compared_similarities`, for so many labels that no matrix fits into memory."""
+    return _compare(
+        names, options, None, lambda labels, measure, given: compute_pair_similarity(labels, measure, **given).pairs
+    )
+
+
+def _compare(
+    names: Sequence[str],
+    options: SimilarityOptions,
+    own: LabelSet | None,
+    compute: Callable[[LabelSet, str, dict[str, Any]], Result],
+) -> dict[str, Result]:
+    found = _name_data(find_labels(names, _load_sets(options, names, own)), options)
+    results = {}
     for name in options.compare:
         try:
-            matrices[name] = compute_similarity(found, name, unknown=options.unknown, seed=options.seed).matrix
+            results[name] = compute(found, name, {"unknown": options.unknown, "seed": options.seed})
         except HardlookError:
             if options.similarity is None:
                 raise
-    return matrices
+    return results
 
 
 def find_labels(names: Sequence[str], sets: Sequence[LabelSet]) -> LabelSet:
@@ -118,9 +226,11 @@ def find_labels(names: Sequence[str], sets: Sequence[LabelSet]) -> LabelSet:
     return LabelSet(title, sets[0].variant if sets else WORLD.variant, tuple(labels))
 
 
-def find_kinds(names: Sequence[str], options: SimilarityOptions) -> dict[str, NDArray[np.bool_]]:
+def find_kinds(
+    names: Sequence[str], options: SimilarityOptions, own: LabelSet | None = None
+) -> dict[str, NDArray[np.bool_]]:
     """Masks (K,) of things and of stuff, those that are not empty; labels of unknown kind are in neither."""
-    found = find_labels(names, _load_sets(options, names))
+    found = find_labels(names, _load_sets(options, names, own))
     kinds = {"things": True, "stuff": False}
     masks = {kind: np.array([label.isthing is wanted for label in found], np.bool_) for kind, wanted in kinds.items()}
     return {kind: mask for kind, mask in masks.items() if mask.any()}
@@ -138,9 +248,12 @@ def _fallback_sets() -> tuple[LabelSet, ...]:
     return WORLD, load_label_set("voc20")
 
 
-def _load_sets(options: SimilarityOptions, names: Sequence[str]) -> list[LabelSet]:
+def _load_sets(options: SimilarityOptions, names: Sequence[str], own: LabelSet | None) -> list[LabelSet]:
+    """The label sets that names are looked up in, the first first; `own` are the senses of the data's json."""
     given = _load_given(options.labels, options) + _load_given(options.pred_labels, options)
-    shipped = _find_shipped_set(options, names)
+    if own and not options.labels:
+        return [own, *given]
+    shipped = _find_shipped_set(options, names, own)
     return [shipped, *given] if shipped else given
 
 
@@ -150,9 +263,9 @@ def _load_given(name: str | None, options: SimilarityOptions) -> list[LabelSet]:
     return [one for one in labels if one.variant != WORDS]
 
 
-def _find_shipped_set(options: SimilarityOptions, names: Sequence[str]) -> LabelSet | None:
+def _find_shipped_set(options: SimilarityOptions, names: Sequence[str], own: LabelSet | None) -> LabelSet | None:
     """The smallest shipped set with all names of data without `--labels`, where the usual sets lack one of them."""
-    if options.labels or not _has_data(options):
+    if options.labels or own or not _has_data(options):
         return None
     given = _load_given(options.pred_labels, options)
     if all(any(find_label(one, name) for one in (*given, *_fallback_sets())) for name in names):

@@ -49,6 +49,12 @@ class SimilarityOptions(SceneOptions):
     similarity: Path | None = option(
         None, "A similarity matrix of your own (CSV, npy, Parquet) in place of a measure.", changes="scores"
     )
+    asymmetric: bool = option(
+        False,
+        "The matrix of --similarity is meant not to be symmetric: rows are true labels, columns predicted ones.",
+        changes="scores",
+        added=True,
+    )
     unknown: UnknownPolicy = option("hypernym", "Treatment of labels that the measure does not know.", changes="scores")
     compare: tuple[str, ...] = option(
         ("path", "wup", "lin", "lesk"), "Measures to re-score under beside the chosen one.", changes="scores"
@@ -61,7 +67,12 @@ class SimilarityOptions(SceneOptions):
 def similarity_readings(options: SimilarityOptions) -> tuple[Reading, ...]:
     """How the similarity is made, for the report; each has its own option, so they have no choices here."""
     if options.similarity is not None:
-        return (Reading("similarity", str(options.similarity.name), "a matrix from a file"),)
+        how = (
+            "a matrix from a file, rows true and columns predicted labels"
+            if options.asymmetric
+            else "a matrix from a file"
+        )
+        return (Reading("similarity", str(options.similarity.name), how),)
     measure = find_measure(options.measure)
     return (
         Reading("variant", options.variant, VARIANTS[options.variant], default="corrected"),

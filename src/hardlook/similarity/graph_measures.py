@@ -334,9 +334,7 @@ def lin_matrix(graph: HypernymGraph, nodes: ArrayLike, information_content: NDAr
            [0.5, 1. , 0. ],
            [0. , 0. , 1. ]])
     """
-    content = np.asarray(information_content, np.float64)
-    if content.shape != (len(graph),) or np.isnan(content).any() or (content < 0).any():
-        raise ValueError(f"information content: expected ({len(graph)},) values of at least 0, got {content.shape}")
+    content = check_content(graph, information_content)
     distinct, places = distinct_nodes(nodes, len(graph))
     ancestry = find_ancestry(graph, distinct)
     shared = ancestry.max_over_common(content[ancestry.members])
@@ -348,6 +346,14 @@ def lin_matrix(graph: HypernymGraph, nodes: ArrayLike, information_content: NDAr
     similarity = np.minimum(similarity, 1.0)
     np.fill_diagonal(similarity, 1.0)
     return restrict_matrix(similarity, places)
+
+
+def check_content(graph: HypernymGraph, information_content: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The content (n,) of all nodes of a graph as float64; a ValueError where it is not that."""
+    content = np.asarray(information_content, np.float64)
+    if content.shape != (len(graph),) or np.isnan(content).any() or (content < 0).any():
+        raise ValueError(f"information content: expected ({len(graph)},) values of at least 0, got {content.shape}")
+    return content
 
 
 def lesk_matrix(tokens: Sequence[Sequence[str]]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ A similarity matrix is symmetric, its diagonal is 1, and every value lies in [0,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,14 +23,22 @@ from numpy.typing import ArrayLike, NDArray
 UNKNOWN = -1
 """The number of an unknown label: similarity 0 to every other label, 1 to itself."""
 
+# Rows and columns of a matrix that are checked together: 32 MB of float64.
+TILE = 2048
+
 
 def check_similarity(
-    matrix: ArrayLike, *, labels: Sequence[str] | None = None, tolerance: float = 1e-6
+    matrix: ArrayLike,
+    *,
+    labels: Sequence[str] | None = None,
+    tolerance: float = 1e-6,
+    asymmetric: bool = False,
 ) -> NDArray[np.float64]:
     """The matrix as float64 (K, K) if it is a similarity matrix, else a ValueError that names the first bad cell.
 
     Deviations up to `tolerance`, such as rounding errors of text files or float32, are corrected: values are clipped
-    to [0, 1], the diagonal set to 1, and the two halves averaged. `labels` (K names) make the error readable.
+    to [0, 1], the diagonal set to 1, and the two halves averaged. With `asymmetric` the halves may differ and stay as
+    they are. `labels` (K names) make the error readable.
 
     >>> check_similarity([[1, 0.2], [0.3, 1]], labels=["cat", "dog"])
     Traceback (most recent call last):
@@ -38,26 +46,60 @@ def check_similarity(
     ValueError: similarity: expected a symmetric matrix, got 0.2 at row 0 (cat), column 1 (dog) and 0.3 mirrored
     """
     values = np.array(matrix, np.float64)
+    check_cells(values, labels=labels, tolerance=tolerance, symmetric=not asymmetric)
+    corrected = np.clip(values if asymmetric else (values + values.T) / 2, 0.0, 1.0)
+    np.fill_diagonal(corrected, 1.0)
+    return corrected
+
+
+def check_cells(
+    values: NDArray[np.floating],
+    *,
+    labels: Sequence[str] | None = None,
+    tolerance: float = 1e-6,
+    symmetric: bool = True,
+) -> None:
+    """Raise a ValueError that names the first bad cell of a matrix (K, K), which is read in tiles and not copied."""
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise ValueError(f"similarity: expected a square matrix, got shape {values.shape}")
     if labels is not None and len(labels) != len(values):
         raise ValueError(f"similarity: expected {len(labels)} rows, one per label, got {len(values)}")
 
-    def check(wrong: NDArray[np.bool_], expected: str, mirrored: bool = False) -> None:
-        if wrong.any():
-            row, column = (int(place) for place in np.argwhere(wrong)[0])
-            first, second = (f"{i} ({labels[i]})" if labels is not None else f"{i}" for i in (row, column))
-            ending = f" and {values[column, row]:.9g} mirrored" if mirrored else ""
-            cell = f"{values[row, column]:.9g} at row {first}, column {second}"
-            raise ValueError(f"similarity: expected {expected}, got {cell}{ending}")
+    def fail(row: int, column: int, expected: str, mirrored: bool = False) -> None:
+        first, second = (f"{i} ({labels[i]})" if labels is not None else f"{i}" for i in (row, column))
+        ending = f" and {values[column, row]:.9g} mirrored" if mirrored else ""
+        cell = f"{values[row, column]:.9g} at row {first}, column {second}"
+        raise ValueError(f"similarity: expected {expected}, got {cell}{ending}")
 
-    check(~np.isfinite(values), "finite values")
-    check((values < -tolerance) | (values > 1 + tolerance), "values in [0, 1]")
-    check(np.eye(len(values), dtype=bool) & (np.abs(values - 1) > tolerance), "1 on the diagonal")
-    check(np.abs(values - values.T) > tolerance, "a symmetric matrix", mirrored=True)
-    corrected = np.clip((values + values.T) / 2, 0.0, 1.0)
-    np.fill_diagonal(corrected, 1.0)
-    return corrected
+    def check_rows(is_wrong: Callable[[NDArray[np.floating]], NDArray[np.bool_]], expected: str) -> None:
+        for start in range(0, len(values), rows):
+            wrong = is_wrong(values[start : start + rows])
+            if wrong.any():
+                row, column = (int(place) for place in np.argwhere(wrong)[0])
+                fail(start + row, column, expected)
+
+    rows = max(1, TILE**2 // max(1, len(values)))
+    check_rows(lambda block: ~np.isfinite(block), "finite values")
+    check_rows(lambda block: (block < -tolerance) | (block > 1 + tolerance), "values in [0, 1]")
+    for k in np.flatnonzero(np.abs(values.diagonal() - 1) > tolerance)[:1].tolist():
+        fail(k, k, "1 on the diagonal")
+    if symmetric and (found := _find_uneven(values, tolerance)):
+        fail(*found, "a symmetric matrix", mirrored=True)
+
+
+def _find_uneven(values: NDArray[np.floating], tolerance: float) -> tuple[int, int] | None:
+    """The first cell, row by row, that differs from the mirrored one."""
+    for start in range(0, len(values), TILE):
+        uneven: list[tuple[int, int]] = []
+        for begin in range(0, len(values), TILE):
+            tile = values[start : start + TILE, begin : begin + TILE]
+            wrong = np.abs(tile - values[begin : begin + TILE, start : start + TILE].T) > tolerance
+            if wrong.any():
+                row, column = (int(place) for place in np.argwhere(wrong)[0])
+                uneven.append((start + row, begin + column))
+        if uneven:
+            return min(uneven)
+    return None
 
 
 def restrict_matrix(matrix: NDArray[np.float64], places: ArrayLike) -> NDArray[np.float64]:
@@ -85,11 +127,17 @@ def distinct_nodes(nodes: ArrayLike, size: int) -> tuple[NDArray[np.int64], NDAr
     >>> distinct_nodes([7, -1, 3, 7], size=9)
     (array([3, 7]), array([ 1, -1,  0,  1]))
     """
+    given = check_nodes(nodes, size)
+    distinct = np.unique(given[given != UNKNOWN])
+    return distinct, np.where(given == UNKNOWN, UNKNOWN, np.searchsorted(distinct, given))
+
+
+def check_nodes(nodes: ArrayLike, size: int) -> NDArray[np.int64]:
+    """The nodes (K,) of a graph of `size` nodes as int64, -1 for an unknown one; a ValueError for any other number."""
     given = np.asarray(nodes, np.int64)
     if given.ndim != 1 or (len(given) and not UNKNOWN <= given.min() <= given.max() < size):
         raise ValueError(f"nodes: expected a vector of values in -1..{size - 1}, got {given.tolist()}")
-    distinct = np.unique(given[given != UNKNOWN])
-    return distinct, np.where(given == UNKNOWN, UNKNOWN, np.searchsorted(distinct, given))
+    return given
 
 
 def cosine_matrix(vectors: ArrayLike) -> NDArray[np.float64]:
@@ -104,6 +152,15 @@ def cosine_matrix(vectors: ArrayLike) -> NDArray[np.float64]:
            [0.   , 0.   , 1.   , 0.   ],
            [0.   , 0.   , 0.   , 1.   ]])
     """
+    rows = unit_vectors(vectors)
+    cosine = np.clip(rows @ rows.T, 0.0, 1.0)
+    cosine = (cosine + cosine.T) / 2
+    np.fill_diagonal(cosine, 1.0)
+    return cosine
+
+
+def unit_vectors(vectors: ArrayLike) -> NDArray[np.float64]:
+    """The vectors (K, D) at length 1, zero vectors as they are; a value that is not finite is a ValueError."""
     rows = np.array(vectors, np.float64)
     if rows.ndim != 2:
         raise ValueError(f"vectors: expected a matrix (K, D), got shape {rows.shape}")
@@ -116,10 +173,7 @@ def cosine_matrix(vectors: ArrayLike) -> NDArray[np.float64]:
     np.divide(rows, largest, out=rows, where=largest > 0)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     np.divide(rows, length, out=rows, where=length > 0)
-    cosine = np.clip(rows @ rows.T, 0.0, 1.0)
-    cosine = (cosine + cosine.T) / 2
-    np.fill_diagonal(cosine, 1.0)
-    return cosine
+    return rows
 
 
 @dataclass(frozen=True)

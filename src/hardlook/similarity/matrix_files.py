@@ -16,9 +16,11 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +28,8 @@ from numpy.typing import NDArray
 from hardlook.errors import DataError, OptionError, shorten
 from hardlook.reading import reading
 from hardlook.similarity.labels import LabelSet
-from hardlook.similarity.matrix import check_similarity
+from hardlook.similarity.matrix import check_cells, check_similarity
+from hardlook.similarity.pair_measures import PairSimilarity
 
 SUFFIXES = (".csv", ".npy", ".parquet")
 _LISTED_NAMES = 12
@@ -70,13 +73,55 @@ def write_matrix(path: Path | str, matrix: NDArray[np.float64], names: Sequence[
             writer.writerows([name, *map(repr, row)] for name, row in zip(names, values.tolist(), strict=True))
 
 
-def read_matrix(path: Path | str, labels: LabelSet | None = None) -> NamedMatrix:
+def read_matrix(
+    path: Path | str, labels: LabelSet | None = None, *, asymmetric: bool = False, more_names: bool = False
+) -> NamedMatrix:
     """Read and check a similarity matrix; with `labels` given, in their order.
 
     A matrix that is not symmetric, not 1 on the diagonal, out of [0, 1] or not finite is a `DataError` that names the
     cell; names that do not match the labels are one that lists them. Rounding errors up to 1e-6 are corrected.
+    `asymmetric` says that a matrix is meant not to be symmetric, `more_names` that it may name other labels too.
     """
-    path = Path(path)
+    path, values, names = _read_file(Path(path), labels)
+    matrix = _check_values(values, names, path, asymmetric=asymmetric)
+    if labels is None or names is None:
+        return NamedMatrix(matrix, None if names is None else tuple(names))
+    order = _match_labels(names, labels, path, more_names=more_names)
+    return NamedMatrix(matrix[np.ix_(order, order)], labels.names)
+
+
+def open_matrix(
+    path: Path | str, labels: LabelSet, *, asymmetric: bool = False, more_names: bool = False
+) -> PairSimilarity:
+    """The matrix of a file as a function of pairs of labels, checked as by `read_matrix`; an npy file is not loaded.
+
+    >>> import tempfile
+    >>> from hardlook.similarity.labels import Label
+    >>> path = Path(tempfile.mkdtemp()) / "S.npy"
+    >>> write_matrix(path, np.array([[1.0, 0.2], [0.2, 1.0]]), ["dog", "cat"])
+    >>> pairs = open_matrix(path, LabelSet("pets", "file", (Label(0, "cat"), Label(1, "dog"))))
+    >>> pairs(np.array([0, 1]), np.array([1, 1])).tolist()
+    [0.2, 1.0]
+    """
+    path, values, names = _read_file(Path(path), labels)
+    values = values if values.dtype.kind == "f" else values.astype(np.float32)  # flags and whole numbers
+    with _checking(path):
+        check_cells(values, labels=names, symmetric=not asymmetric)
+    assert names is not None
+    order = np.array(_match_labels(names, labels, path, more_names=more_names), np.int64)
+
+    def look_up(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float64]:
+        rows, columns = order[one], order[other]
+        found = values[rows, columns].astype(np.float64)
+        if not asymmetric:
+            found = (found + values[columns, rows]) / 2
+        return np.where(one == other, 1.0, found.clip(0.0, 1.0))
+
+    return look_up
+
+
+def _read_file(path: Path, labels: LabelSet | None) -> tuple[Path, NDArray[np.floating], Sequence[str] | None]:
+    """The path, the numbers as they are stored, and the names of the rows: the file's, else those of the labels."""
     check_suffix(path)
     if not path.is_file():
         raise DataError("the similarity matrix does not exist", file=path, remedy="check the path")
@@ -88,14 +133,10 @@ def read_matrix(path: Path | str, labels: LabelSet | None = None) -> NamedMatrix
         _check_unique(names, path)
     elif labels is not None:
         names = labels.names
-    matrix = _check_values(values, names, path)
-    if labels is None or names is None:
-        return NamedMatrix(matrix, None if names is None else tuple(names))
-    order = _match_labels(names, labels, path)
-    return NamedMatrix(matrix[np.ix_(order, order)], labels.names)
+    return path, values, names
 
 
-MatrixAndNames = tuple[NDArray[np.float64], Sequence[str] | None]
+MatrixAndNames = tuple[NDArray[Any], Sequence[str] | None]
 
 
 def _read_csv(path: Path) -> MatrixAndNames:
@@ -134,14 +175,13 @@ def _read_npy(path: Path) -> MatrixAndNames:
     if stored.ndim != 2 or stored.dtype.kind not in "biuf":
         what = f"an array of shape {stored.shape} and type {stored.dtype}"
         raise DataError(what, remedy="store one number per pair of labels")
-    values = stored.astype(np.float64)
     for names in (path.with_suffix(".txt"), path.with_suffix(".json")):
         if names.is_file():
             with reading(names, "not a list of names", remedy="write one name per row of the matrix"):
                 text = names.read_text(encoding="utf-8")
                 listed = json.loads(text) if names.suffix == ".json" else text.splitlines()
-                return values, [str(name).strip() for name in listed if str(name).strip()]
-    return values, None
+                return stored, [str(name).strip() for name in listed if str(name).strip()]
+    return stored, None
 
 
 def _parse_number(cell: str, row: str, column: str, path: Path) -> float:
@@ -163,12 +203,13 @@ def _order_rows_as_columns(
     return values[[places[name] for name in columns]], columns
 
 
-def _match_labels(names: Sequence[str], labels: LabelSet, path: Path) -> list[int]:
+def _match_labels(names: Sequence[str], labels: LabelSet, path: Path, *, more_names: bool = False) -> list[int]:
     """For each label, its row in the file; exact names first, then as `LabelSet.find` matches them."""
     exact = {name: place for place, name in enumerate(names)}
     rows = {label.id: exact[label.name] for label in labels if label.name in exact}
     extra = set()
-    for name in exact.keys() - set(labels.names):
+    # With all labels found, names of other labels need no search.
+    for name in exact.keys() - set(labels.names) if not more_names or len(rows) < len(labels) else ():
         try:
             label = labels.find(name)
         except OptionError:
@@ -176,6 +217,7 @@ def _match_labels(names: Sequence[str], labels: LabelSet, path: Path) -> list[in
         else:
             if rows.setdefault(label.id, exact[name]) != exact[name]:
                 extra.add(name)
+    extra = set() if more_names else extra
     missing = {label.name for label in labels if label.id not in rows}
     _check_names({f"labels of {labels.name} that the file lacks": missing, "names that it does not have": extra}, path)
     return [rows[label.id] for label in labels]
@@ -202,9 +244,20 @@ def _check_unique(names: Sequence[str], path: Path) -> None:
         raise DataError(f"duplicate names: {_list_names(duplicates)}", file=path, remedy=remedy)
 
 
-def _check_values(values: NDArray[np.float64], names: Sequence[str] | None, path: Path) -> NDArray[np.float64]:
+def _check_values(
+    values: NDArray[Any], names: Sequence[str] | None, path: Path, *, asymmetric: bool = False
+) -> NDArray[np.float64]:
+    with _checking(path):
+        return check_similarity(values, labels=names, asymmetric=asymmetric)
+
+
+@contextmanager
+def _checking(path: Path) -> Iterator[None]:
+    """What is wrong with the numbers of a file as an error of that file."""
     try:
-        return check_similarity(values, labels=names)
+        yield
     except ValueError as error:
-        remedy = "a similarity matrix is square, symmetric, 1 on its diagonal, and within [0, 1]"
-        raise DataError(str(error), file=path, remedy=remedy) from error
+        what, remedy = str(error), "a similarity matrix is square, symmetric, 1 on its diagonal, and within [0, 1]"
+        if "a symmetric matrix" in what:
+            remedy += "; pass --asymmetric if it is meant (rows are true labels, columns predicted ones)"
+        raise DataError(what, file=path, remedy=remedy) from error

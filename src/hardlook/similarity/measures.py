@@ -32,8 +32,9 @@ from hardlook.fingerprints import hash_data, hash_value
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.label_synsets import UnknownPolicy, assign_synsets, check_policy
 from hardlook.similarity.labels import Label, LabelSet, is_void_label
-from hardlook.similarity.matrix import cosine_matrix
-from hardlook.similarity.wordnet.measures import DESCRIPTIONS, wordnet_similarity
+from hardlook.similarity.matrix import UNKNOWN, cosine_matrix
+from hardlook.similarity.pair_measures import PairSimilarity, among_rows, cosine_pairs, identity_pairs
+from hardlook.similarity.wordnet.measures import DESCRIPTIONS, wordnet_pairs, wordnet_similarity
 from hardlook.similarity.wordnet.nouns import load_nouns
 
 
@@ -93,6 +94,15 @@ class SimilarityResult:
     fingerprint: str
 
 
+@dataclass(frozen=True, eq=False)
+class PairSimilarityResult:
+    """The similarity of K labels as a function of two arrays (n,) of their numbers; `treated` as in the matrix's."""
+
+    names: tuple[str, ...]
+    pairs: PairSimilarity = field(repr=False)
+    treated: tuple[tuple[str, str], ...]
+
+
 def find_measure(name: str) -> Measure:
     """The measure of a name; an `OptionError` that lists all names where there is none."""
     if name in MEASURES:
@@ -116,6 +126,62 @@ def compute_similarity(
     drawn from `seed`. `arguments` go to the text encoder (CLIP's `template`, BERT's `pooling`). A void label
     (`background`) has similarity 0 to all others under every measure.
     """
+    content = _prepare(label_set, measure, source, unknown, seed, arguments)
+    matrix = np.eye(len(label_set))
+    cells = np.ix_(content.rows, content.rows)
+    if content.nodes is not None:
+        matrix[cells] = wordnet_similarity(measure, content.nodes.tolist())
+    elif content.vectors is not None:
+        matrix[cells] = cosine_matrix(content.vectors)
+    matrix.flags.writeable = False
+    return SimilarityResult(label_set.names, matrix, measure, content.description, content.treated, content.fingerprint)
+
+
+def compute_pair_similarity(
+    label_set: LabelSet,
+    measure: str,
+    *,
+    source: Path | str | None = None,
+    unknown: UnknownPolicy = "hypernym",
+    seed: int = 0,
+) -> PairSimilarityResult:
+    """The similarity of labels as a function of pairs: as `compute_similarity`, for label sets of any size.
+
+    >>> from hardlook.similarity.labels import Label, LabelSet
+    >>> pets = LabelSet("pets", "file", (Label(0, "dog", (), "dog.n.01"), Label(1, "cat", (), "cat.n.01")))
+    >>> compute_pair_similarity(pets, "path").pairs(np.array([0]), np.array([1])).tolist()
+    [0.2]
+    """
+    content = _prepare(label_set, measure, source, unknown, seed, None)
+    if content.nodes is not None:
+        pairs = wordnet_pairs(measure, content.nodes.tolist())
+    else:
+        pairs = identity_pairs() if content.vectors is None else cosine_pairs(content.vectors)
+    places = np.full(len(label_set), UNKNOWN, np.int64)
+    places[content.rows] = np.arange(len(content.rows))
+    return PairSimilarityResult(label_set.names, among_rows(pairs, places), content.treated)
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """What a measure compares: the synsets or the vectors of the labels in `rows`, those that are not void."""
+
+    rows: NDArray[np.int64]
+    description: str
+    fingerprint: str
+    treated: tuple[tuple[str, str], ...]
+    nodes: NDArray[np.int64] | None = None
+    vectors: NDArray[np.floating] | None = None
+
+
+def _prepare(
+    label_set: LabelSet,
+    measure: str,
+    source: Path | str | None,
+    unknown: UnknownPolicy,
+    seed: int,
+    arguments: Mapping[str, Any] | None,
+) -> _Prepared:
     found = find_measure(measure)
     path = _check_source(found, source)
     check_policy(unknown)
@@ -124,31 +190,26 @@ def compute_similarity(
     is_void = np.array([is_void_label(label) for label in label_set], np.bool_)
     rows = np.flatnonzero(~is_void)
     labels = LabelSet(label_set.name, label_set.variant, tuple(label_set.labels[row] for row in rows))
-    matrix = np.eye(len(label_set))
-    description, fingerprint = found.sentence, hash_value("identity")
-    treated: tuple[tuple[str, str], ...] = ()
-    if found.kind == "wordnet":
-        description = DESCRIPTIONS[measure]
-        fingerprint = hash_data(Path(str(files("hardlook.similarity.wordnet"))) / "data")
-        matrix[np.ix_(rows, rows)], treated = _compute_wordnet(measure, labels, unknown)
-    elif found.kind != "identity":
-        from hardlook.similarity.label_vectors import encode_labels, load_word_vectors
-
-        if found.kind == "word vectors":
-            vectors = load_word_vectors(labels.labels, path or _find_installed(found), unknown, seed)
-        else:
-            given = dict(arguments or {})
-            if path is not None:
-                in_folder = found.argument == "weights" and path.is_dir()
-                given[found.argument] = path / "model.safetensors" if in_folder else path
-            vectors = encode_labels(labels.labels, found.model, given)
-        description = f"{found.sentence} Source: {vectors.source}."
-        fingerprint, treated = vectors.fingerprint, vectors.treated
-        matrix[np.ix_(rows, rows)] = cosine_matrix(vectors.vectors)
-    matrix.flags.writeable = False
     names = label_set.names
-    void = [(names[row], "stands for no label: similarity 0 to all others") for row in np.flatnonzero(is_void)]
-    return SimilarityResult(names, matrix, measure, description, (*void, *treated), fingerprint)
+    void = tuple((names[row], "stands for no label: similarity 0 to all others") for row in np.flatnonzero(is_void))
+    if found.kind == "identity":
+        return _Prepared(rows, found.sentence, hash_value("identity"), void)
+    if found.kind == "wordnet":
+        fingerprint = hash_data(Path(str(files("hardlook.similarity.wordnet"))) / "data")
+        nodes, treated = _find_nodes(labels, unknown)
+        return _Prepared(rows, DESCRIPTIONS[measure], fingerprint, (*void, *treated), nodes)
+    from hardlook.similarity.label_vectors import encode_labels, load_word_vectors
+
+    if found.kind == "word vectors":
+        vectors = load_word_vectors(labels.labels, path or _find_installed(found), unknown, seed)
+    else:
+        given = dict(arguments or {})
+        if path is not None:
+            in_folder = found.argument == "weights" and path.is_dir()
+            given[found.argument] = path / "model.safetensors" if in_folder else path
+        vectors = encode_labels(labels.labels, found.model, given)
+    description = f"{found.sentence} Source: {vectors.source}."
+    return _Prepared(rows, description, vectors.fingerprint, (*void, *vectors.treated), vectors=vectors.vectors)
 
 
 def similarity(
@@ -209,16 +270,15 @@ def describe_published(measure: Measure) -> dict[str, Any] | None:
     return {"mean": measure.mean, "std": measure.std, "labels": "ImageNet-1k", "note": note}
 
 
-def _compute_wordnet(
-    measure: str, labels: LabelSet, unknown: UnknownPolicy
-) -> tuple[NDArray[np.float64], tuple[tuple[str, str], ...]]:
+def _find_nodes(labels: LabelSet, unknown: UnknownPolicy) -> tuple[NDArray[np.int64], tuple[tuple[str, str], ...]]:
+    """The synset of each label, and (label, how) of those that were not simply looked up."""
     assignment = assign_synsets(labels, load_nouns(), unknown)
     treated = [
         (one.label, f"not in WordNet: stands as {one.synset}" if one.synset else "unknown: similarity 0 to all others")
         for one in assignment.treated
     ]
     treated += [(name, "its sense is proposed, not confirmed") for name in assignment.proposed]
-    return wordnet_similarity(measure, assignment.nodes.tolist()), tuple(treated)
+    return assignment.nodes, tuple(treated)
 
 
 def _check_source(measure: Measure, source: Path | str | None) -> Path | None:

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from hardlook import metrics
 from hardlook.errors import DataError, OptionError
-from hardlook.metrics.arrays import Values, as_numpy
+from hardlook.metrics.arrays import PairSimilarity, Values, as_numpy
 from hardlook.metrics.confusion import Ignored, PairCounts
 from hardlook.metrics.mean_iou import MeanOver
-from hardlook.metrics.open_miou import MiouScores, PairSimilarity
+from hardlook.metrics.open_miou import MiouScores
 from hardlook.torchmetrics.accumulator import Accumulator, check_devices, explain, load_torch
 
 if TYPE_CHECKING:

@@ -16,6 +16,8 @@ from hardlook.harness.runs.launch import launch
 from hardlook.open_vocabulary.label_similarity import compute_label_similarity
 from hardlook.open_vocabulary.miou import scores
 from hardlook.report.terminal import print_scorecard
+from hardlook.similarity.matrix_files import write_matrix
+from hardlook.similarity.wordnet.nouns import load_nouns
 
 BENCHMARKS = {name: find_benchmark(name) for name in ("open-miou", "closed-miou")}
 BENCHMARK = BENCHMARKS["open-miou"]
@@ -193,12 +195,15 @@ def test_records_without_the_columns_of_unknown_numbers_are_read(tmp_path):
     assert BENCHMARKS["closed-miou"].score(earlier, done.scored.options).noted == ()
 
 
+def allow_matrices_of(labels, patch):
+    for module in ("label_similarity", "miou.evaluation", "miou.scores"):
+        patch.setattr(f"hardlook.open_vocabulary.{module}.MAX_MATRIX_LABELS", labels)
+
+
 def test_very_many_labels_are_scored_by_those_that_occur(tmp_path, monkeypatch):
     given = write_maps(tmp_path, added=0, labels=60) | {"unknown": "zero", "ignore": 65535}
     few = launch("open-miou", out=tmp_path / "few", given=given).scored
-    monkeypatch.setattr("hardlook.metrics.confusion.MAX_TABLE_CLASSES", 50)
-    monkeypatch.setattr("hardlook.open_vocabulary.miou.evaluation.MAX_TABLE_CLASSES", 50)
-    monkeypatch.setattr("hardlook.open_vocabulary.miou.units.MAX_TABLE_CLASSES", 50)
+    allow_matrices_of(50, monkeypatch)
     (tmp_path / "labels.csv").write_text("id,name\n" + "".join(f"{k},label {k}\n" for k in range(3000)))
     many = launch("open-miou", out=tmp_path / "many", given=given).scored
     assert many.records["labels"][0] == 3000
@@ -211,6 +216,70 @@ def test_very_many_labels_are_scored_by_those_that_occur(tmp_path, monkeypatch):
     assert qualities[1] == pytest.approx(qualities[0], abs=1e-12)
     joint = BENCHMARK.merge_vocabularies([many.records, many.records])
     assert joint[0]["labels"][0] < 100
+
+
+NOUNS = 420
+
+
+@pytest.fixture(scope="module")
+def run_of_nouns(tmp_path_factory):
+    """A run of nouns, all of them used."""
+    folder, rng, nouns = tmp_path_factory.mktemp("nouns"), np.random.default_rng(1), load_nouns()
+    nodes = rng.choice(len(nouns.graph), NOUNS, replace=False).tolist()
+    rows = "".join(f"{row},noun {row},{nouns.name(node)}\n" for row, node in enumerate(nodes))
+    (folder / "labels.csv").write_text("id,name,synset\n" + rows)
+    for name in ("gt", "pred"):
+        (folder / name).mkdir()
+    for image in range(4):
+        truth = rng.permutation(np.repeat(np.arange(NOUNS), 5)).reshape(60, 35)
+        np.save(folder / "gt" / f"{image}.npy", truth)
+        np.save(folder / "pred" / f"{image}.npy", np.where(rng.random(truth.shape) < 0.5, truth, truth[::-1]))
+    given = {"gt": folder / "gt", "pred": folder / "pred", "labels": str(folder / "labels.csv"), "ignore": 65535}
+    return launch("open-miou", out=folder / "run", given={**given, "resamples": 30}).scored
+
+
+def test_very_many_labels_that_all_occur_are_scored_without_a_matrix(run_of_nouns, monkeypatch):
+    """`benchmarks/open_miou_many_labels.py` measures the memory of 22,000 labels."""
+    records, options, expected = run_of_nouns.records, run_of_nouns.options, run_of_nouns.scorecard
+    qualities, tallies = BENCHMARK.qualities(records, options), BENCHMARK.tallies(records, options)
+    allow_matrices_of(100, monkeypatch)
+    monkeypatch.setattr("hardlook.harness.tally.MAX_TOTALS", 6 * NOUNS * 7)
+    for name in ("label_similarity.compute_similarity", "miou.scores.count_pixels"):
+        monkeypatch.setattr(f"hardlook.open_vocabulary.{name}", None)
+    card = BENCHMARK.score(records, options)
+    assert [(one.name, one.slice, one.n, one.rests_on) for one in card.scores] == [
+        (one.name, one.slice, one.n, one.rests_on) for one in expected.scores
+    ]
+    assert [one.value for one in card.scores] == pytest.approx([one.value for one in expected.scores], abs=1e-12)
+    bounds = [
+        [value for one in some.scores if one.interval for value in (one.interval.low, one.interval.high)]
+        for some in (card, expected)
+    ]
+    assert bounds[0] == pytest.approx(bounds[1], abs=1e-9, nan_ok=True)
+    monkeypatch.undo()
+    with pytest.MonkeyPatch.context() as patch:
+        allow_matrices_of(100, patch)
+        ours = BENCHMARK.qualities(records, options)["image-open-miou"].to_numpy()
+        parts = BENCHMARK.tallies(records, options)
+    assert ours == pytest.approx(qualities["image-open-miou"].to_numpy(), abs=1e-12)
+    # Clusters of another run are taken in as they are into one tally.
+    swaps = np.array([[0.0, 1, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]])
+    mixed = np.concatenate([part.mixed(part, swaps) for part in parts], axis=1)
+    assert mixed == pytest.approx(tallies[0].mixed(tallies[0], swaps), abs=1e-12)
+
+
+def test_a_matrix_of_thousands_of_labels_is_read_where_labels_meet(tmp_path, monkeypatch):
+    allow_matrices_of(50, monkeypatch)
+    names = [f"label {k}" for k in range(60)]
+    rng = np.random.default_rng(0)
+    matrix = rng.random((61, 61))
+    matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T + np.eye(61)
+    given = write_maps(tmp_path, added=0, labels=60) | {"similarity": tmp_path / "S.npy", "compare": ()}
+    write_matrix(tmp_path / "S.npy", matrix[:60, :60], names)
+    value = launch("open-miou", out=tmp_path / "many", given=given).scored.scorecard.get("open-miou").value
+    allow_matrices_of(60, monkeypatch)
+    few = launch("open-miou", out=tmp_path / "few", given=given).scored.scorecard.get("open-miou").value
+    assert value == pytest.approx(few, abs=1e-12)
 
 
 def test_the_25_most_costly_confusions_are_listed(tmp_path):

@@ -32,8 +32,9 @@ from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.models.roles import Image
 from hardlook.open_vocabulary.ap.options import OpenApOptions
-from hardlook.open_vocabulary.label_similarity import check_senses, find_label
+from hardlook.open_vocabulary.label_similarity import check_similarity, find_label
 from hardlook.open_vocabulary.units import check_size, find_scenes, list_given_sources, list_scenes
+from hardlook.open_vocabulary.vocabulary import join_labels
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.render import RenderedScene
@@ -232,7 +233,8 @@ def _check_truth(truth: InstanceDataset, path: Path, options: OpenApOptions) -> 
     check_categories(names, options, path)
     predicted = load_label_set(options.pred_labels).names if options.pred_labels else ()
     try:
-        check_senses([*names, *(name for name in predicted if name not in names)], options)
+        together, _ = join_labels(names, predicted)
+        check_similarity(together, options, complete=options.pred is not None)
     except DataError as error:
         raise error.at(file=path) from None
     return truth

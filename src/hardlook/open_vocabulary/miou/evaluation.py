@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
-from hardlook.metrics.confusion import MAX_TABLE_CLASSES, PairCounts
+from hardlook.metrics.confusion import PairCounts
 from hardlook.models.answer_checks import check_answers
 from hardlook.models.roles import LabelMap
+from hardlook.open_vocabulary.label_similarity import MAX_MATRIX_LABELS
 from hardlook.open_vocabulary.miou.units import LabelledImage
 from hardlook.open_vocabulary.record_columns import encode_label_map, flatten_column, read_label_names, relabel_column
 from hardlook.open_vocabulary.units import require_stored
@@ -119,7 +120,7 @@ def read_cells(records: pl.DataFrame) -> Cells:
 def sum_pairs(records: pl.DataFrame) -> PairCounts:
     """The counts of all pairs of labels, summed over the records."""
     cells = read_cells(records)
-    pairs = PairCounts(cells.labels, ignore=None)
+    pairs = PairCounts(cells.labels, ignore=None, most_in_table=MAX_MATRIX_LABELS)
     pairs.add_cells(cells.cell, cells.pixels)
     return pairs
 
@@ -144,7 +145,7 @@ def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     """
     truth_counts = [int(read_cells(records).true.max(initial=-1)) + 1 for records in runs]
     names, tables = join_run_labels([read_label_names(records) for records in runs], truth_counts)
-    if len(names) > MAX_TABLE_CLASSES:
+    if len(names) > MAX_MATRIX_LABELS:
         used = np.zeros(len(names), np.bool_)
         for records, table in zip(runs, tables, strict=True):
             used[table[_find_used(records)]] = True
@@ -155,7 +156,7 @@ def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
 def keep_used_labels(records: pl.DataFrame) -> pl.DataFrame:
     """The records in a vocabulary without the labels that occur nowhere, where there are more than 4,096 labels."""
     names = read_label_names(records)
-    if len(names) <= MAX_TABLE_CLASSES:
+    if len(names) <= MAX_MATRIX_LABELS:
         return records
     used = np.zeros(len(names), np.bool_)
     used[_find_used(records)] = True

@@ -13,12 +13,17 @@ from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
 from hardlook.harness.tally import DIFFERENCE, Entry, SoftTally, score_tally, with_ranges
 from hardlook.metrics import mean_iou as metric
+from hardlook.metrics.arrays import look_up_pairs
 from hardlook.metrics.confusion import PairCounts, confusion_costs
 from hardlook.metrics.open_miou import harmonic_mean, soft_counts, soft_counts_by_image
 from hardlook.open_vocabulary.class_sets import load_class_sets
 from hardlook.open_vocabulary.label_similarity import (
+    MAX_MATRIX_LABELS,
+    compute_compared_pairs,
     compute_compared_similarities,
+    compute_label_pairs,
     compute_label_similarity,
+    compute_used_pairs,
     compute_used_similarity,
     find_kinds,
 )
@@ -34,6 +39,7 @@ from hardlook.open_vocabulary.published import add_comparability
 from hardlook.open_vocabulary.record_columns import flatten_column, read_label_names
 from hardlook.open_vocabulary.vocabulary import join_labels
 from hardlook.similarity.label_sets import load_label_set
+from hardlook.similarity.pair_measures import PairSimilarity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,6 +53,7 @@ MAX_COUNTS = 2**20
 MIN_SHIFT_GAIN = 0.1
 
 Matrix = NDArray[np.float64]
+Similarity = Matrix | PairSimilarity
 Groups = list[tuple[dict[str, str], NDArray[np.bool_]]]
 
 SCORES = (
@@ -77,23 +84,31 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouO
     warnings = note_numbering(records, options)
     records = keep_used_labels(records)
     names = read_label_names(records)
-    similarity = compute_label_similarity(names, options)
+    similarity, treatments = _compute_similarity(names, options)
     scores = [
-        score
-        for tally in _tally_contexts(records, similarity.matrix, names, options)
-        for score in score_tally(tally, options)
+        score for tally in _tally_contexts(records, similarity, names, options) for score in score_tally(tally, options)
     ]
     confusion = sum_pairs(records)
-    for measure, matrix in compute_compared_similarities(names, options).items():
-        value = float(metric.mean_iou(soft_counts(confusion, matrix), mean_over(options)))
+    compared = compute_compared_pairs if callable(similarity) else compute_compared_similarities
+    for measure, other in compared(names, options).items():
+        value = float(metric.mean_iou(soft_counts(confusion, other), mean_over(options)))
         scores.append(Score("open-miou", value, len(records), slice={"measure": measure}))
-    costs = confusion_costs(confusion, similarity.matrix, most=MAX_CONFUSIONS)
+    costs = confusion_costs(confusion, similarity, most=MAX_CONFUSIONS)
     for true, called, count, cost in zip(costs.true, costs.called, costs.hard, costs.soft, strict=True):
         where = {"true": names[true], "called": [*names, NO_LABEL][called]}
         scores.append(Score("confused-pixels", float(count), len(records), slice=where))
         scores.append(Score("unforgiven-pixels", float(cost), len(records), slice=where))
-    notes = (*note_empty_images(records), *warnings, *similarity.notes)
+    notes = (*note_empty_images(records), *warnings, *treatments)
     return add_comparability(Scorecard(card.name, card.version, "", tuple(scores), left_out=notes), options)
+
+
+def _compute_similarity(names: list[str], options: OpenMiouOptions) -> tuple[Similarity, tuple[LeftOut, ...]]:
+    """The similarity of the labels, and notes on labels that needed a special treatment."""
+    if len(names) > MAX_MATRIX_LABELS:
+        many = compute_label_pairs(names, options)
+        return many.pairs, many.notes
+    few = compute_label_similarity(names, options)
+    return few.matrix, few.notes
 
 
 def overall_scores(counts: Matrix, over: metric.MeanOver) -> Matrix:
@@ -179,12 +194,14 @@ def per_image_miou(records: pl.DataFrame) -> Matrix:
     return np.concatenate([np.zeros(0), *parts])
 
 
-def per_image_open_miou(records: pl.DataFrame, similarity: Matrix) -> Matrix:
-    """(N,) open mIoU of each image by itself under `similarity` (K, K), over its true classes."""
+def per_image_open_miou(records: pl.DataFrame, similarity: Similarity) -> Matrix:
+    """(N,) open mIoU of each image by itself under `similarity`, (K, K) or of pairs, over its true classes."""
     values = [np.zeros(0)]
     for part in _split(records):
         cells = read_cells(part)
-        counts = soft_counts_by_image(cells.image, cells.cell, cells.pixels, similarity, images=cells.images)
+        counts = soft_counts_by_image(
+            cells.image, cells.cell, cells.pixels, similarity, images=cells.images, classes=cells.labels
+        )
         values.append(metric.mean_iou(counts, "gt-only"))
     return np.concatenate(values)
 
@@ -194,48 +211,51 @@ def _split(records: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield from records.iter_slices(max(1, MAX_COUNTS // (int(records["labels"][0]) + 1)))
 
 
-def _compute_run_similarity(records: pl.DataFrame, options: OpenMiouOptions) -> Matrix:
-    """(K, K) the similarity that the options choose, of the labels that the records use."""
+def _compute_run_similarity(records: pl.DataFrame, options: OpenMiouOptions) -> Similarity:
+    """The similarity that the options choose, of the labels that the records use."""
     cells = read_cells(records)
     used = np.zeros(cells.labels + 1, np.bool_)
     used[cells.true] = True
     used[cells.predicted] = True
-    return compute_used_similarity(read_label_names(records), used[:-1], options)
+    compute = compute_used_pairs if cells.labels > MAX_MATRIX_LABELS else compute_used_similarity
+    return compute(read_label_names(records), used[:-1], options)
 
 
 def _tally_contexts(
-    records: pl.DataFrame, similarity: Matrix, names: list[str], options: OpenMiouOptions
+    records: pl.DataFrame, similarity: Similarity, names: list[str], options: OpenMiouOptions
 ) -> list[SoftTally]:
     kinds = find_kinds(names, options)
     sets = load_class_sets(options.class_sets, names)
     groups: Groups = [({"kind": name}, mask) for name, mask in kinds.items()] if len(kinds) > 1 else []
     groups += [({"classes": name}, mask) for name, mask in sets.items()]
-    tallies = [_tally(records, similarity, names, options, groups, {})]
+    tallies = _tally(records, similarity, names, options, groups, {})
     for context in sorted(set(records["context"]) - {""}):
         inside = records.filter((records["context"] == context).to_numpy())
-        tallies.append(_tally(inside, similarity, names, options, [], {"context": context}))
+        tallies += _tally(inside, similarity, names, options, [], {"context": context})
     return tallies
 
 
-def count_basis(present: NDArray[np.bool_]) -> dict[str, Any]:
-    """What a mean over classes rests on; `present` (images, classes) is where a class is true or predicted."""
-    n = int(present.any(1).sum())
+def count_basis(present: Any) -> dict[str, Any]:
+    """What a mean over classes rests on; `present` (images, classes), dense or sparse, is where a class occurs."""
+    by_image, by_class = (np.asarray(present.sum(axis)).ravel() for axis in (1, 0))
+    n = int((by_image > 0).sum())
     reason = "" if n else "no pixel of these classes is labelled or predicted"
-    return {"n": n, "clusters": n, "rests_on": {"class": int(present.any(0).sum())}, "reason": reason}
+    return {"n": n, "clusters": n, "rests_on": {"class": int((by_class > 0).sum())}, "reason": reason}
 
 
 def _tally(
     records: pl.DataFrame,
-    similarity: Matrix,
+    similarity: Similarity,
     names: list[str],
     options: OpenMiouOptions,
     groups: Groups,
     where: dict[str, str],
-) -> SoftTally:
-    cells, classes, over = read_cells(records), len(names), mean_over(options)
+) -> list[SoftTally]:
+    """One tally of all scores; with very many labels one of the means, then those of the classes, part by part."""
+    classes, over = len(names), mean_over(options)
     sets = [key for key, _ in groups if "classes" in key]
-    hard = count_pixels(records).astype(np.float64)
-    soft = soft_counts_by_image(cells.image, cells.cell, cells.pixels, similarity, images=cells.images)
+    sums, present = _sum_by_image(records, similarity)
+    parted = classes > MAX_MATRIX_LABELS
 
     def statistic(totals: Matrix) -> Matrix:
         both = totals.reshape(len(totals), 2, 3, classes)  # vanilla, then open
@@ -244,26 +264,83 @@ def _tally(
         columns += [metric.mean_iou(both[..., mask], over) for _, mask in groups]
         if len(sets) == 2:
             columns.append(harmonic_mean(columns[-2], columns[-1]))
-        per_class = metric.class_iou(both)
-        return np.concatenate([*columns, per_class[:, 0], per_class[:, 1]], axis=-1)
+        if not parted:
+            columns += list(np.moveaxis(metric.class_iou(both), 1, 0))
+        return np.concatenate(columns, axis=-1)
 
-    present = hard[:, 1:].sum(1) > 0
     reading, basis = f"mean-over={over}", count_basis(present)
     entries = []
     for name in (*VANILLA, *(f"open-{name}" for name in VANILLA), "open-gain"):
         mean = name.endswith("miou") or name == "open-gain"
         entries.append(Entry(name, slice=where, reading=reading if mean else "", **basis))
     slices = [key for key, _ in groups] + ([{"classes": "harmonic mean"}] if len(sets) == 2 else [])
-    bases = [count_basis(present[:, mask]) for _, mask in groups]
+    bases = [count_basis(present[:, np.flatnonzero(mask)]) for _, mask in groups]
     bases += [basis] * (len(slices) - len(bases))
     for one, own in zip(slices, bases, strict=True):
         entries += [Entry(score, slice={**where, **one}, **own) for score in ("miou", "open-miou")]
-    for score in ("iou", "open-iou"):
-        entries += [
+    images = np.asarray(present.sum(0)).ravel()
+    shown = {
+        score: [
             Entry(score, int(n), {**where, "class": name}, clusters=int(n))
-            for name, n in zip(names, present.sum(0), strict=True)
+            for name, n in zip(names, images.tolist(), strict=True)
         ]
-    sums = np.stack([hard, soft], axis=1).reshape(len(hard), -1)
-    return SoftTally(
-        with_ranges(entries, RANGES), sums, statistic, ("open-miou", "bootstrap", *where.values()), "image"
+        for score in ("iou", "open-iou")
+    }
+    key = ("open-miou", "bootstrap", *where.values())
+    if not parted:
+        entries += [entry for some in shown.values() for entry in some]
+        return [SoftTally(with_ranges(entries, RANGES), sums, statistic, key, "image")]
+    # The classes need only their own columns, and equal keys draw equal resamples.
+    tallies = [SoftTally(with_ranges(entries, RANGES), sums, statistic, key, "image")]
+    by_column = sums.tocsc()
+    for place, some in enumerate(shown.values()):
+        for start in range(0, classes, MAX_MATRIX_LABELS):
+            part = np.arange(start, min(start + MAX_MATRIX_LABELS, classes))
+            columns = np.concatenate([(3 * place + row) * classes + part for row in range(3)])
+            chosen = with_ranges([some[k] for k in part.tolist()], RANGES)
+            tallies.append(SoftTally(chosen, by_column[:, columns].tocsr(), _compute_class_iou, key, "image"))
+    return tallies
+
+
+def _compute_class_iou(totals: Matrix) -> Matrix:
+    """(m, K) the IoU of each class from totals (m, 3 * K) of pixels hit, true and predicted."""
+    iou: Matrix = metric.class_iou(totals.reshape(len(totals), 3, -1))
+    return iou
+
+
+def _sum_by_image(records: pl.DataFrame, similarity: Similarity) -> tuple[Any, Any]:
+    """(images, 6 K) pixels hit, true and predicted, hard then soft; and (images, K) where a class occurs.
+
+    Both are dense, or sparse where the similarity is one of pairs.
+    """
+    cells = read_cells(records)
+    if not callable(similarity):
+        hard = count_pixels(records).astype(np.float64)
+        soft = soft_counts_by_image(cells.image, cells.cell, cells.pixels, similarity, images=cells.images)
+        return np.stack([hard, soft], axis=1).reshape(len(hard), -1), hard[:, 1:].sum(1) > 0
+    from scipy.sparse import csr_array
+
+    classes, true, called = cells.labels, cells.true, cells.predicted
+    share = look_up_pairs(similarity, true, called, classes)
+    labelled = called < classes
+    # A slot is an image's class; each sum is made in the order of the cells, as the dense ones are.
+    slots, place = np.unique(
+        np.concatenate([cells.image * classes + true, (cells.image * classes + called)[labelled]]), return_inverse=True
     )
+    of_true, of_called = place[: len(true)], place[len(true) :]
+
+    def add(places: NDArray[np.int64], weights: NDArray[Any]) -> Matrix:
+        return np.bincount(places, weights, len(slots)).astype(np.float64, copy=False)
+
+    hit = true == called
+    found, all_true = add(of_true, share * cells.pixels), add(of_true, cells.pixels)
+    false = add(of_called, ((1 - share) * cells.pixels)[labelled])
+    hard = [add(of_true[hit], cells.pixels[hit]), all_true, add(of_called, cells.pixels[labelled])]
+    image, label = slots // classes, slots % classes
+    rows = np.concatenate([image] * 6)
+    columns = np.concatenate([block * classes + label for block in range(6)])
+    sums = csr_array(
+        (np.concatenate([*hard, found, all_true, found + false]), (rows, columns)), (cells.images, 6 * classes)
+    )
+    sums.eliminate_zeros()
+    return sums, csr_array((np.ones(len(slots), np.int64), (image, label)), (cells.images, classes))

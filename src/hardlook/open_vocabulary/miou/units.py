@@ -24,9 +24,8 @@ from hardlook.data.stored_files.sources import MAP_SOURCES, OBJECT, find_source,
 from hardlook.data.voc import open_devkit
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
-from hardlook.metrics.confusion import MAX_TABLE_CLASSES
 from hardlook.models.roles import Image, LabelMap
-from hardlook.open_vocabulary.label_similarity import compute_label_similarity
+from hardlook.open_vocabulary.label_similarity import check_similarity
 from hardlook.open_vocabulary.miou.options import Numbering, OpenMiouOptions, SemanticOptions
 from hardlook.open_vocabulary.units import check_size, find_scenes, list_given_sources, list_scenes
 from hardlook.open_vocabulary.vocabulary import BACKGROUND, join_labels
@@ -95,9 +94,8 @@ def list_units(options: SemanticOptions) -> Sequence[Unit]:
     predicted = load_label_set(options.pred_labels) if options.pred_labels else None
     units = _list_images(options, predicted)
     names, _ = join_labels(units[0].payload.labels, predicted.names if predicted else ()) if units else ((), None)
-    # In parts, because only labels without a sense matter here, and the matrix of very many labels is large.
-    for start in range(0, len(names), MAX_TABLE_CLASSES):
-        compute_label_similarity(names[start : start + MAX_TABLE_CLASSES], options)
+    if names:
+        check_similarity(names, options, complete=options.pred is not None)
     return units
 
 

@@ -21,7 +21,7 @@ from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.metrics.panoptic import Segments
 from hardlook.models.roles import Image, LabelMap
-from hardlook.open_vocabulary.label_similarity import check_senses
+from hardlook.open_vocabulary.label_similarity import check_similarity
 from hardlook.open_vocabulary.pq.annotations import (
     WORLD_VOCABULARY,
     PanopticVocabulary,
@@ -83,7 +83,7 @@ def list_units(options: OpenPqOptions) -> Sequence[Unit]:
         if content.predicted:
             vocabulary, _ = join_vocabularies(vocabulary, content.predicted.vocabulary)
         with reading(options.gt or options.data.get("panoptic"), "the labels cannot be used"):
-            check_senses(vocabulary.names, options)
+            check_similarity(vocabulary.names, options, complete=options.pred is not None)
     return units
 
 

@@ -24,7 +24,8 @@ from hardlook.similarity.graph_measures import (
     wu_palmer_matrix,
 )
 from hardlook.similarity.matrix import UNKNOWN
-from hardlook.similarity.wordnet.nouns import load_nouns
+from hardlook.similarity.pair_measures import PairSimilarity, lesk_pairs, lin_pairs, path_pairs, wu_palmer_pairs
+from hardlook.similarity.wordnet.nouns import Nouns, load_nouns
 
 # Function words; two glosses that share only these share nothing.
 STOP_WORDS = frozenset(
@@ -68,17 +69,43 @@ def wordnet_similarity(measure: str, nodes: Sequence[int]) -> NDArray[np.float64
     >>> wordnet_similarity("lesk", [0, -1]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    if measure not in WORDNET_MEASURES:
-        remedy = f"choose one of {', '.join(WORDNET_MEASURES)}"
-        raise OptionError(f"no WordNet measure {measure!r}", unit=measure, remedy=remedy)
-    nouns = load_nouns()
+    nouns = _check_measure(measure)
     if measure == "path":
         return path_matrix(nouns.graph, nodes)
     if measure == "wup":
         return wu_palmer_matrix(nouns.graph, nodes, tie_rank=nouns.name_rank)
     if measure == "lin":
         return lin_matrix(nouns.graph, nodes, noun_information_content())
-    return lesk_matrix([() if node == UNKNOWN else gloss_words(int(node)) for node in nodes])
+    return lesk_matrix(_list_words(nodes))
+
+
+def wordnet_pairs(measure: str, nodes: Sequence[int]) -> PairSimilarity:
+    """The similarity of listed pairs of K noun synsets: the cells of `wordnet_similarity` without the matrix.
+
+    >>> dog, cat = (load_nouns().index(name) for name in ("dog.n.01", "cat.n.01"))
+    >>> wordnet_pairs("path", [dog, cat, -1])(np.array([0, 0]), np.array([1, 2])).tolist()
+    [0.2, 0.0]
+    """
+    nouns = _check_measure(measure)
+    if measure == "path":
+        return path_pairs(nouns.graph, nodes)
+    if measure == "wup":
+        return wu_palmer_pairs(nouns.graph, nodes, tie_rank=nouns.name_rank)
+    if measure == "lin":
+        return lin_pairs(nouns.graph, nodes, noun_information_content())
+    return lesk_pairs(_list_words(nodes))
+
+
+def _check_measure(measure: str) -> Nouns:
+    """The nouns, where there is such a measure."""
+    if measure not in WORDNET_MEASURES:
+        remedy = f"choose one of {', '.join(WORDNET_MEASURES)}"
+        raise OptionError(f"no WordNet measure {measure!r}", unit=measure, remedy=remedy)
+    return load_nouns()
+
+
+def _list_words(nodes: Sequence[int]) -> list[tuple[str, ...]]:
+    return [() if node == UNKNOWN else gloss_words(int(node)) for node in nodes]
 
 
 @cache
