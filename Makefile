@@ -28,8 +28,8 @@ lint: $(VENV)/everything-installed
 	$(BIN)/mypy
 
 # The site is built strictly: a broken link, a name that is gone or a cell that raises ends it.
-docs: $(VENV)/docs-installed
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+docs: $(VENV)/docs-installed $(FAMILIES)/installed
+	NO_MKDOCS_2_WARNING=1 HARDLOOK_FAMILIES_PYTHON=$(FAMILIES)/bin/python $(BIN)/mkdocs build --strict --quiet
 	@echo "the site is in site/index.html"
 
 # The wheel as a user meets it: built, installed with the newest and the lowest versions, run.

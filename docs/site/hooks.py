@@ -12,6 +12,8 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+# Files of the repository that a page describes: the site shows them at its end.
+SHOWN = {"clusters.md": {"deploy/slurm-array.sh": "bash", "deploy/rayjob.yaml": "yaml", "deploy/sky.yaml": "yaml"}}
 FENCE = re.compile(r"^(```[a-z]+)[ \t][^\n`]*$", re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)\s]+)\)")
 
@@ -51,6 +53,8 @@ def _replace_notebooks(entry):
 
 def on_page_markdown(markdown, page, config, files):
     """Leave the notes beside fenced blocks out, and let links to files of the repository lead to their pages."""
+    for path, language in SHOWN.get(page.file.src_uri, {}).items():
+        markdown += f"\n## {path}\n\n```{language}\n{(ROOT / path).read_text(encoding='utf-8')}```\n"
     return LINK.sub(lambda match: f"]({_resolve(match[1], page.file.src_uri, files)})", FENCE.sub(r"\1", markdown))
 
 
@@ -66,6 +70,8 @@ def _resolve(target, page, files):
         found = sources[in_docs]
     elif in_docs.startswith("docs/"):
         found = in_docs.removeprefix("docs/")
+    elif in_docs in SHOWN.get(page, {}):
+        return "#" + re.sub(r"[^a-z0-9-]", "", in_docs.lower())  # the heading of the file
     elif (ROOT / in_docs).exists():
         return _link_to_source(in_docs)
     else:

@@ -6,6 +6,7 @@ prints the page. A cell that raises ends the build.
 """
 
 import html
+import json
 import os
 import shutil
 import sys
@@ -13,30 +14,54 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 600  # of one cell
 
 
+def find_interpreter(needed):
+    """The Python that runs a notebook with these libraries, and its variables; None where no environment has them.
+
+    Libraries that stand on torchvision are in an environment of their own, which `make docs` names.
+    """
+    if all(find_spec(name) for name in needed):
+        return sys.executable, {}
+    families = os.environ.get("HARDLOOK_FAMILIES_PYTHON", "")
+    if not families or not Path(families).exists():
+        return None
+    # Its torchvision may be built for another torch: the tests' definitions of what is then missing.
+    support = ROOT / "tests" / "support"
+    paths = [str(support / "start_with_operators"), str(support), os.environ.get("PYTHONPATH", "")]
+    return str(Path(families).absolute()), {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
 def execute_notebook(path):
-    """The notebook with its outputs, run in an empty folder by this Python."""
+    """The notebook with its outputs, run in an empty folder."""
     import nbformat
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
-    needed = notebook.metadata.get("hardlook", {}).get("needs", [])
-    if os.environ.get("HARDLOOK_DOCS_EXECUTE") == "0" or any(find_spec(name) is None for name in needed):
+    found = find_interpreter(notebook.metadata.get("hardlook", {}).get("needs", []))
+    if os.environ.get("HARDLOOK_DOCS_EXECUTE") == "0" or found is None:
         return notebook  # for a quick look at the other pages, or where a library is not installed: without outputs
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    folder = tempfile.mkdtemp(prefix="notebook-")
-    # The kernel is the one of this environment, whichever is registered elsewhere.
-    before = os.environ.get("JUPYTER_PATH"), os.environ.get("PATH")
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    os.environ["JUPYTER_PATH"] = str(Path(sys.prefix) / "share" / "jupyter")
+    interpreter, variables = found
+    notebook.metadata["kernelspec"] = {"name": "notebook", "display_name": "Python 3", "language": "python"}
+    folder = Path(tempfile.mkdtemp(prefix="notebook-"))
+    kernel = {
+        "argv": [interpreter, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "display_name": "Python 3",
+        "language": "python",
+        "env": {**variables, "PATH": os.pathsep.join([str(Path(interpreter).parent), os.environ["PATH"]])},
+    }
+    place, before = folder / "jupyter", os.environ.get("JUPYTER_PATH")
+    (place / "kernels" / "notebook").mkdir(parents=True)
+    (place / "kernels" / "notebook" / "kernel.json").write_text(json.dumps(kernel))
+    (folder / "empty").mkdir()
+    os.environ["JUPYTER_PATH"] = str(place)
     try:
-        place = {"metadata": {"path": folder}}
-        NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources=place).execute()
+        resources = {"metadata": {"path": str(folder / "empty")}}
+        NotebookClient(notebook, timeout=SECONDS, kernel_name="notebook", resources=resources).execute()
     finally:
-        for name, value in zip(("JUPYTER_PATH", "PATH"), before, strict=True):
-            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+        os.environ.pop("JUPYTER_PATH") if before is None else os.environ.update(JUPYTER_PATH=before)
         shutil.rmtree(folder, ignore_errors=True)
     return notebook
 

@@ -31,7 +31,7 @@ TOPICS = {
     "collect": "collecting", "collect-security": "collecting", "collect-deploy": "collecting",
     "compare": "reports", "report": "reports", "leaderboard": "reports", "explorer": "reports", "export": "reports",
     "continuous-integration": "reports",
-    "model-families": "families",
+    "model-families": "families", "timm": "families",
 }  # fmt: skip
 
 FENCE = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

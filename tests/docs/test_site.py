@@ -1,0 +1,75 @@
+"""The site is complete: every page and notebook is in its navigation once, every public name in its reference."""
+
+import importlib
+import importlib.util
+import json
+import re
+
+import pytest
+from doc_pages import ROOT
+
+DOCS = ROOT / "docs"
+# Pages that docs/site/hooks.py makes.
+MADE = {"contributing.md", "changelog.md", "reference/commands.md"}
+
+
+def read_navigation():
+    """The files of the navigation, in order."""
+    text = (ROOT / "mkdocs.yml").read_text()
+    return re.findall(r": ([\w/-]+\.(?:md|ipynb))$", text[text.index("\nnav:") :], re.MULTILINE)
+
+
+def read_reference():
+    """(module, name) of every name that the reference documents."""
+    blocks = [
+        (module, names)
+        for page in sorted((DOCS / "reference").glob("*.md"))
+        for module, names in re.findall(r"^::: ([\w.]+)\n.*?members: \[([^]]+)\]", page.read_text(), re.M | re.S)
+    ]
+    return [(module, name.strip()) for module, names in blocks for name in names.split(",")]
+
+
+def test_every_page_and_notebook_is_in_the_navigation_once():
+    files = read_navigation()
+    there = {str(path.relative_to(DOCS)) for kind in ("*.md", "*.ipynb") for path in DOCS.rglob(kind)}
+    assert sorted(files) == sorted(there | MADE)
+
+
+def test_the_reference_has_every_public_name():
+    import hardlook
+
+    documented = read_reference()
+    assert len(documented) == len(set(documented))
+    objects = {name: [] for _, name in documented}
+    for module, name in documented:
+        objects[name].append(getattr(importlib.import_module(module), name))
+    packages = {"hardlook": hardlook}
+    for name in ("metrics", "torchmetrics"):
+        if name == "metrics" or importlib.util.find_spec("torchmetrics"):
+            packages[f"hardlook.{name}"] = importlib.import_module(f"hardlook.{name}")
+    missing = []
+    for package, module in packages.items():
+        for name in set(module.__all__) - {"__version__", "metrics", "torchmetrics"}:
+            value = getattr(module, name)
+            # `models` and `similarity` are packages that are called: the function is documented.
+            found = objects.get(name, ())
+            if not (found if getattr(value, "__path__", None) else any(one is value for one in found)):
+                missing.append(f"{package}.{name}")
+    assert missing == []
+
+
+@pytest.mark.parametrize("path", sorted((DOCS / "tutorials").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_is_stored_without_outputs_and_says_what_it_needs(path):
+    """`make docs` executes all of them: docs/site/hooks.py takes every file of docs/tutorials."""
+    notebook = json.loads(path.read_text())
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert code and all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+    assert "".join(notebook["cells"][0]["source"]).startswith("# ")
+    imported = set(re.findall(r"^(?:import|from) (\w+)", "\n".join("".join(c["source"]) for c in code), re.M))
+    optional = {name for name in ("timm", "torchvision", "segmentation_models_pytorch") if name in imported}
+    assert optional <= set(notebook["metadata"].get("hardlook", {}).get("needs", []))
+
+
+def test_ci_builds_the_site():
+    assert re.search(r"^\{? ?make lint && make docs", (ROOT / ".ci" / "run").read_text(), re.M)
+    assert "mkdocs build --strict" in (ROOT / "Makefile").read_text()
