@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_runs import small_run
 
 from hardlook.harness.benchmark import ScoreMeaning
+from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.scoring import score_run
 from hardlook.harness.scorecard import Score, Scorecard, make_score
 from hardlook.harness.stats import bootstrap_mean
 from hardlook.harness.stats.intervals import Interval
 from hardlook.harness.verdicts import CANNOT_TELL, compare_slices, list_slice_kinds
+from hardlook.report.page import render_page
+from hardlook.report.run_report import write_report
 from hardlook.report.statements import choose_headline_scores, describe_run
 
 MIOU = ScoreMeaning("miou", "mIoU", "mean over classes", headline=True)
@@ -173,9 +178,21 @@ def draw_class(rng, name, mean, images):
 def test_a_planted_slice_is_found_and_none_is_found_where_none_is_planted():
     rng = np.random.default_rng(3)
     low = [draw_class(rng, f"class {i}", 0.35 if i == 7 else 0.7, 40) for i in range(12)]
-    assert say(score("miou", 0.65), *low)[1].startswith("The average hides the class class 7: its IoU is 0.3")
+    said = say(score("miou", 0.65), *low)[1]
+    assert said.startswith("The average hides the class class 7: its IoU is 0.3")
+    page = render_page(Scorecard("b", "1", "m", (score("miou", 0.65), *low)), [], meanings=[MIOU, IOU])
+    assert f'<p class="lead">mIoU is 0.65 (0.62 to 0.68) on 40 images. {said}</p>' in page
     even = [draw_class(rng, f"class {i}", 0.7, 40) for i in range(12)]
     assert say(score("miou", 0.7), *even)[1].startswith(CANNOT_TELL)
+
+
+def test_a_run_of_three_images_says_that_it_cannot_tell(tmp_path):
+    small_run(tmp_path / "run", scenes=3, given={"resamples": 20})
+    page = (write_report(score_run(RunFolder(tmp_path / "run")), examples=0)).read_text(encoding="utf-8")
+    (lead,) = re.findall(r'<p class="lead">(.*?)</p>', page)
+    assert re.fullmatch(
+        r"mIoU is 0\.\d\d on 3 images\. These data cannot tell how .*: a statement needs 10 images\.", lead
+    )
 
 
 VALUES = st.lists(

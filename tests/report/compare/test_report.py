@@ -1,12 +1,16 @@
 """The page's sections: ranks and letters in the charts, sentences while they are few, then a table."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from compared_runs import hits_run
 
+from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.sections import DotChart, Table
 from hardlook.report.compare.comparison import compare_runs
-from hardlook.report.compare.report import build_sections
+from hardlook.report.compare.differences import HEADLINE_SCORES, Difference
+from hardlook.report.compare.report import build_sections, describe_comparison
 
 RATES = {"ant": 0.95, "bee": 0.9, "cat": 0.3, "dog": 0.1, "eel": 0.05}
 
@@ -60,3 +64,64 @@ def test_pairs_are_headings_of_the_chart_of_differences():
     (chart,) = pairs.blocks
     assert [row.group for row in chart.rows] == ["ant minus bee", "ant minus cat", "bee minus cat"]
     assert {row.label for row in chart.rows} == {"hit rate"}
+
+
+def test_two_models_are_told_in_a_short_sentence():
+    ant, bee = hits_run([1] * 76 + [0] * 4, "ant"), hits_run([1, 0, 0, 0] * 20, "bee")
+    assert describe_comparison(compare_runs([ant, bee], swaps=999)) == [
+        "ant is better than bee in hit rate: 0.950 against 0.250 on 80 images."
+    ]
+    assert describe_comparison(compare_runs([bee, ant], swaps=999)) == [
+        "bee is worse than ant in hit rate: 0.250 against 0.950 on 80 images."
+    ]
+    # Three images never tell, however far the values are apart.
+    few = compare_runs([hits_run([1, 1, 1], "ant"), hits_run([0, 0, 0], "bee")])
+    assert describe_comparison(few) == [
+        "These data cannot tell ant and bee apart in hit rate: 1.000 against 0.000 on 3 images."
+    ]
+
+
+def test_of_several_models_the_leader_is_named_with_those_that_may_be_as_good():
+    _, found = compared(3)
+    leads = found.standings["rate"][0]
+    assert describe_comparison(found) == [
+        f"ant leads 3 models in hit rate with {leads.score:.3f}; these data cannot tell it from bee."
+    ]
+    rng = np.random.default_rng(7)
+    clear = [hits_run(rng.random(80) < rate, name) for name, rate in (("ant", 0.95), ("bee", 0.5), ("cat", 0.1))]
+    [said] = describe_comparison(compare_runs(clear, swaps=999))
+    assert said.startswith("ant leads 3 models in hit rate with ") and said.endswith(", ahead of all others.")
+
+
+def test_the_other_headline_scores_are_counted_by_verdict():
+    names = ("a", "b", "c", "d")
+    scores = tuple(ScoreMeaning(name, name.upper(), "", headline=True, ranked=name != "d") for name in names)
+
+    def say(**verdicts):
+        differences = tuple(
+            Difference(
+                name, {}, "ant", "bee", 0.1, None, 0.01, 0.01, HEADLINE_SCORES, 40, 9.0, verdict, 0.6, 0.5,
+                clusters=40, resampled="image",
+            )
+            for name, verdict in verdicts.items()
+        )  # fmt: skip
+        comparison = SimpleNamespace(
+            benchmark=SimpleNamespace(card=SimpleNamespace(scores=scores)),
+            headline=differences,
+            models=("ant", "bee"),
+            find_meaning=lambda name: next(score for score in scores if score.name == name),
+        )
+        return describe_comparison(comparison)
+
+    first = "ant is better than bee in A: 0.600 against 0.500 on 40 images."
+    # The main score is the first of the card, wherever it is in the comparison.
+    assert say(d="lower", c="better", b="cannot tell", a="better") == [
+        first, "Of the 3 other headline scores it is better in 1 and lower in 1; these data cannot tell in 1."
+    ]  # fmt: skip
+    assert say(a="better", b="better", c="better")[1] == "ant is better in the other 2 headline scores, too."
+    assert say(a="better", b="undefined")[1] == "These data cannot tell in the other one."
+    assert (
+        say(a="better", b="cannot tell", c="cannot tell")[1] == "These data cannot tell in the other 2 headline scores."
+    )
+    assert say(a="undefined") == ["A of ant and bee cannot be compared: it is undefined."]
+    assert say() == []
