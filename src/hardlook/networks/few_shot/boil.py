@@ -16,8 +16,8 @@ class Boil(FewShotMethod):
     """MAML whose inner loop moves the body and not the head: `steps` steps at `inner_rate`.
 
     `test` chooses how queries are scored: `update` after the steps, `directly` without them, `nil` by the cosine with
-    the class means of features that were not adapted. In the released code the head moves with the body's rate, because the
-    rule that names it never applies: `released=True` does the same.
+    the class means of features that were not adapted. In the released code the head moves with the rate of the body,
+    because the rule that names it never applies: `released=True` does the same.
     """
 
     def __init__(
