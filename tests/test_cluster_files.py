@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from command_server import command_folders
+from parsed_commands import parse_command
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -45,24 +46,6 @@ def check_fields(given, fields, required=()):
     assert set(required) <= set(given) <= set(fields), sorted(set(given) ^ set(required))
     for name, value in given.items():
         assert type(value) is fields[name], f"{name}: {value!r}"
-
-
-def parse_run(words):
-    """The parameters of `hardlook run BENCHMARK` that a command line gives, as the command itself reads it."""
-    from typer.main import get_command
-
-    from hardlook.cli.arguments import parse_shard
-    from hardlook.cli.help_pages import App
-    from hardlook.cli.run import build_command
-    from hardlook.harness.registry import find_benchmark
-
-    assert words[:2] == ["hardlook", "run"]
-    app = App(pretty_exceptions_enable=False)
-    app.command()(build_command(words[2], find_benchmark(words[2])))
-    given = get_command(app).make_context("run", list(words[3:])).params
-    if given["shard"]:
-        parse_shard(given["shard"])
-    return given
 
 
 def run_task(folder, task, *words, first=1, last=3, count=None, **changes):
@@ -108,7 +91,7 @@ def test_an_array_may_start_anywhere_and_must_have_no_gaps(tmp_path):
     for task in range(4):
         called = run_task(tmp_path, task, *words, first=0, last=3, PATH=path).stdout.splitlines()
         assert tuple(called[2 : 2 + len(words)]) == words
-        shards.append(parse_run(called)["shard"])
+        shards.append(parse_command(called)["shard"])
     assert shards == ["1/4", "2/4", "3/4", "4/4"]
     gaps = run_task(tmp_path, 1, *words, first=1, last=7, count=4, PATH=path)
     assert gaps.returncode == 2 and "without gaps" in gaps.stderr
@@ -132,7 +115,7 @@ def test_slurm_reads_the_scripts_options_and_signals_hardlook():
     subprocess.run(["bash", "-n", SLURM], check=True)
     example = next(line for line in lines if line.startswith("#   sbatch"))
     words = shlex.split(example[1:])
-    assert ROOT / words[2] == SLURM and parse_run(["hardlook", "run", *words[3:]])["model"]
+    assert ROOT / words[2] == SLURM and parse_command(["hardlook", "run", *words[3:]])["model"]
 
 
 def test_the_rayjob_has_the_fields_of_kuberay():
@@ -162,7 +145,7 @@ def test_the_rayjob_has_the_fields_of_kuberay():
 def test_the_rayjobs_command_fits_its_cluster():
     spec = read_yaml(RAYJOB)["spec"]
     cluster = spec["rayClusterSpec"]
-    given = parse_run(shlex.split(spec["entrypoint"]))
+    given = parse_command(shlex.split(spec["entrypoint"]))
     assert (given["engine"], given["address"], given["quiet"]) == ("ray", "auto", True)
     [group] = cluster["workerGroupSpecs"]
     pods = [one["template"]["spec"]["containers"][0] for one in (cluster["headGroupSpec"], group)]
@@ -203,7 +186,7 @@ def test_the_skypilot_task_has_known_fields_and_its_command_parses(tmp_path):
         assert done.stderr == "started\n"
         called.append(done.stdout.splitlines())
     assert called[1] == []
-    given = parse_run(called[0])
+    given = parse_command(called[0])
     assert (given["engine"], given["workers"], given["model"]) == ("ray", task["num_nodes"], task["envs"]["MODEL"])
     mounts = task["file_mounts"]
     assert str(given["out"]).startswith("/runs/") and mounts["/runs"]["mode"] == "MOUNT_CACHED"
