@@ -15,7 +15,7 @@ import pytest
 from hardlook.data.images import decode_image
 from hardlook.data.label_maps import decode_label_map
 from hardlook.data.stored_files import hf_datasets
-from hardlook.data.stored_files.hf_datasets import list_files, read_samples
+from hardlook.data.stored_files.hf_datasets import list_files, list_splits, read_labelled, read_objects, read_samples
 from hardlook.errors import DataError, MissingExtra, OptionError
 
 FILE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
@@ -114,6 +114,143 @@ def test_columns_are_found_by_their_names(tmp_path):
     with pytest.raises(DataError, match="columns with files are photo, drawing") as caught:
         read_samples(tmp_path / "b", "val")
     assert "rename_column" in caught.value.remedy
+
+
+def test_columns_that_are_named(tmp_path):
+    save_to_disk(tmp_path, make_table([1], image="photo", mask="drawing"))
+    check(read_samples(tmp_path, "val", {"image": "photo", "mask": "drawing"}), [1])
+    check(read_samples(tmp_path, "val", {"mask": "drawing"}), [1])
+    with pytest.raises(DataError, match="columns with files are photo, drawing; others are kind"):
+        read_samples(tmp_path, "val", {"image": "kind", "mask": "drawing"})
+
+
+def test_a_file_that_is_written_again_is_read_again(tmp_path):
+    for rows in ([1], [2, 3]):
+        pq.write_table(make_table(rows), tmp_path / "new.parquet")
+        (tmp_path / "new.parquet").replace(tmp_path / "a.parquet")
+        check(read_samples(tmp_path / "a.parquet", "val"), rows)
+
+
+def describe(table, features):
+    return table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+
+
+LABEL = {"names": ["cat", "dog"], "_type": "ClassLabel"}
+
+
+def make_labels(rows, **columns):
+    """Images with a ClassLabel."""
+    table = make_table(rows).drop_columns(["annotation", "kind"])
+    for name, values in {"label": [row % 2 for row in rows], **columns}.items():
+        table = table.append_column(name, values if isinstance(values, pa.Array) else pa.array(values))
+    return describe(table, {"label": LABEL})
+
+
+def test_labels_and_contexts_of_all_splits(tmp_path):
+    save_to_disk(tmp_path / "train", make_labels([0, 1], context=["snow", "grass"]))
+    save_to_disk(tmp_path / "test", make_labels([2], context=["fog"]))
+    (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
+    rows = read_labelled(tmp_path, None)
+    assert [(row.id, row.label, row.context, row.split) for row in rows] == [
+        ("0", "cat", "snow", "train"), ("1", "dog", "grass", "train"), ("2", "cat", "fog", "test")
+    ]  # fmt: skip
+    assert [row.label for row in read_labelled(tmp_path, "test")] == ["cat"]
+    assert list(list_files(tmp_path, None)) == [f"{split} data-00000-of-00001.arrow" for split in ("train", "test")]
+
+
+def test_labels_without_names_are_their_numbers_and_names_may_lie_beside_the_file(tmp_path):
+    table = make_labels([0, 1]).replace_schema_metadata(None)
+    save_to_disk(tmp_path, table)
+    assert [row.label for row in read_labelled(tmp_path, None)] == ["0", "1"]
+    (tmp_path / "dataset_info.json").write_text(json.dumps({"features": {"label": LABEL}}))
+    assert [(row.label, row.context) for row in read_labelled(tmp_path, None)] == [("cat", "any"), ("dog", "any")]
+
+
+@pytest.mark.parametrize("label", [-1, 2, None])
+def test_labels_that_are_none(tmp_path, label):
+    save_to_disk(tmp_path, make_labels([0], label=pa.array([label], pa.int64())))
+    with pytest.raises(DataError, match=r"row 0"):
+        read_labelled(tmp_path, None)
+
+
+@pytest.mark.parametrize("described", [b"no json", b"[]", b'{"info": 3}', b'{"info": {"features": {"label": [[3]]}}}'])
+def test_metadata_that_are_damaged(tmp_path, described):
+    save_to_disk(tmp_path, make_labels([0]).replace_schema_metadata({"huggingface": described}))
+    try:
+        assert [row.label for row in read_labelled(tmp_path, None)] == ["0"]
+    except DataError as error:
+        assert error.file
+
+
+def test_splits_by_the_names_of_files(tmp_path):
+    names = ("scenes-train-00000-of-00002.arrow", "scenes-train-00001-of-00002.arrow", "scenes-test.arrow")
+    for name in (*names, "cache-0123.arrow"):
+        write_arrow(tmp_path / name, make_table([1]))
+    found = {split: [file.name for file in files] for split, files in list_splits(tmp_path).items()}
+    assert found == {"test": [names[2]], "train": list(names[:2])}
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="found nothing"):
+        list_splits(tmp_path / "empty")
+
+
+def make_objects(objects, kind, **columns):
+    table = make_table(range(len(objects))).drop_columns(["annotation", "kind"])
+    table = table.append_column("objects", pa.array(objects, kind))
+    for name, values in columns.items():
+        table = table.append_column(name, pa.array(values))
+    return describe(table, {"objects": {"feature": {"category": LABEL}, "_type": "List"}})
+
+
+OBJECTS = pa.struct([("bbox", pa.list_(pa.list_(pa.float32(), 4))), ("category", pa.list_(pa.int64()))])
+
+
+def test_objects_with_ids_and_sizes(tmp_path):
+    rows = [{"bbox": [[0, 0, 2, 3]], "category": [1]}, {"bbox": [], "category": []}, None]
+    save_to_disk(tmp_path, make_objects(rows[:2], OBJECTS, image_id=[30, 20], width=[6, 6], height=[4, 4]))
+    first, second = read_objects(tmp_path, None).truth.images
+    assert (first.id, second.id, first.boxes.tolist()) == (30, 20, [[0, 0, 2, 3]]) and len(second.ids) == 0
+    save_to_disk(tmp_path / "twice", make_objects(rows[:2], OBJECTS, image_id=[30, 30]))
+    truth = read_objects(tmp_path / "twice", None).truth
+    assert [image.id for image in truth.images] == [1, 2] and truth.categories == {0: "cat", 1: "dog"}
+    assert (truth.images[0].width, truth.images[0].height) == (6, 4)
+    for row in (None, {"bbox": [[0, 0, 1, 1]], "category": []}, {"bbox": [None], "category": [0]}):
+        save_to_disk(tmp_path / "bad", make_objects([row], OBJECTS))
+        if row is None:
+            assert not len(read_objects(tmp_path / "bad", None).truth.images[0].ids)
+        else:
+            with pytest.raises(DataError):
+                read_objects(tmp_path / "bad", None)
+
+
+def test_fields_of_objects_that_are_named(tmp_path):
+    kind = pa.list_(pa.struct([("region", pa.list_(pa.float64())), ("kind", pa.string())]))
+    save_to_disk(tmp_path, make_objects([[{"region": [1, 1, 3, 2], "kind": "owl"}]], kind))
+    with pytest.raises(
+        DataError, match=r"no column is the category of an object; columns are region .*, kind"
+    ) as caught:
+        read_objects(tmp_path, None)
+    assert "--columns category=NAME" in caught.value.remedy
+    with pytest.raises(DataError, match="neither boxes nor masks; their fields are region, kind"):
+        read_objects(tmp_path, None, {"category": "kind"})
+    named = read_objects(tmp_path, None, {"category": "kind", "bbox": "region", "box": "xyxy"}).truth
+    assert named.categories == {1: "owl"} and named.images[0].boxes.tolist() == [[1, 1, 2, 1]]
+
+
+def test_a_dataset_without_objects_says_what_it_has(tmp_path):
+    save_to_disk(tmp_path, make_labels([0]))
+    with pytest.raises(DataError, match=r"columns are image \(image\), label \(class label\)"):
+        read_objects(tmp_path, None)
+
+
+def test_a_dataset_of_the_hub_in_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.delenv("HF_DATASETS_CACHE", raising=False)
+    from pathlib import Path
+
+    folder = tmp_path / "datasets" / "owner___pets" / "default" / "0.0.0" / "0f"
+    write_arrow(folder / "pets-train.arrow", make_labels([0, 1]))
+    assert [row.label for row in read_labelled(Path("owner/pets"), None)] == ["cat", "dog"]
+    assert list(list_files(Path("owner/pets"), "train").values()) == [folder / "pets-train.arrow"]
 
 
 def test_images_that_lie_elsewhere_are_not_read(tmp_path):

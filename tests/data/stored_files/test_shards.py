@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import tarfile
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from hardlook.data.images import decode_image
 from hardlook.data.label_maps import decode_label_map
-from hardlook.data.stored_files.shards import read_shards, split_name, write_shards
+from hardlook.data.stored_files.shards import read_labelled, read_objects, read_shards, split_name, write_shards
 from hardlook.errors import DataError, OptionError
 
 
@@ -193,3 +194,54 @@ def test_a_folder_with_shards_is_not_written_into(tmp_path):
     write_shards([(IMAGE, MASK)], tmp_path)
     with pytest.raises(DataError, match="holds shards already"):
         write_shards([(IMAGE, MASK)], tmp_path)
+
+
+def write_sample(path, **members):
+    """A shard of one sample: an image and members by ending, with dots for underscores."""
+    ends = {"png": encode(IMAGE), **members}
+    return write_shard(path, [(f"0001.{end.replace('_', '.')}", content) for end, content in ends.items()])
+
+
+def test_objects_of_the_json(tmp_path):
+    rows = [
+        {"bbox": [0, 0, 2, 3], "category": "cat"},
+        {"box": [1, 1, 2, 2], "label": "dog", "segmentation": [[1, 1, 3, 1, 3, 3, 1, 3]], "iscrowd": 1},
+    ]
+    path = write_sample(tmp_path / "a.tar", json=json.dumps({"objects": rows}).encode())
+    samples = read_objects(path)
+    (image,) = samples.truth.images
+    assert samples.truth.categories == {1: "cat", 2: "dog"} and image.crowd.tolist() == [False, True]
+    assert image.boxes.tolist() == [[0, 0, 2, 3], [1, 1, 2, 2]] and image.area.tolist() == [6, 4]
+    assert read_objects(path, "xyxy").truth.images[0].boxes.tolist() == [[0, 0, 2, 3], [1, 1, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"{}", b'{"objects": 3}', b'{"objects": [3]}', b'{"objects": [{"category": "cat"}]}']
+)
+def test_objects_that_are_none(tmp_path, content):
+    with pytest.raises(DataError) as caught:
+        read_objects(write_sample(tmp_path / "a.tar", json=content))
+    assert "a.tar" in str(caught.value.file)
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({"cls": b"7"}, ("7", "any")),
+        ({"cls_txt": b"cat\n", "context_txt": b" snow "}, ("cat", "snow")),
+        ({"json": b'{"label": "cat", "context": "fog"}'}, ("cat", "fog")),
+        ({"cls": b"dog", "json": b'{"label": "cat", "domain": 3}'}, ("dog", "3")),
+    ],
+)
+def test_labels_and_contexts(tmp_path, members, expected):
+    (sample,) = read_labelled(write_sample(tmp_path / "a.tar", **members))
+    assert (sample.id, sample.label, sample.context) == ("0001", *expected)
+
+
+@pytest.mark.parametrize(
+    "members", [{}, {"cls": b"\xff"}, {"cls": b"a" * 2000}, {"json": b'{"label": [1]}'}, {"cls": b" "}]
+)
+def test_labels_that_are_none(tmp_path, members):
+    with pytest.raises(DataError) as caught:
+        read_labelled(write_sample(tmp_path / "a.tar", **members))
+    assert caught.value.remedy

@@ -26,6 +26,7 @@ _LAYOUTS = (
 )
 _MAP_SUFFIXES = (".png", ".tif", ".tiff", ".npy", ".npz")
 _MAX_XML = 16 << 20
+_MAX_DEPTH = 20
 
 
 def read_objects(folder: Path) -> ObjectSamples:
@@ -126,6 +127,8 @@ def _iterate_xml(path: Path) -> Iterator[tuple[str, list[float]]]:
 
     def start(name: str, attributes: Any) -> None:
         stack.append(name)
+        if len(stack) > _MAX_DEPTH:
+            raise ValueError("it is nested too deeply")
         if stack[1:] == ["object"]:
             texts.clear()
 

@@ -44,6 +44,7 @@ _CONTEXT_WORDS = ("context", "contexts", "domain", "environment", "background", 
 _REMEDY = "give a folder of save_to_disk, a folder of the datasets cache, or Parquet files, with an image and a mask"
 _DAMAGED = "not an Arrow or Parquet file that can be read"
 _OPEN_TABLES, _OPEN_GROUPS = 16, 2  # per process
+_State = tuple[int, int, int]
 _PART = re.compile(r"-\d+-of-\d+(-[0-9a-f]+)?$")
 _MAX_DEPTH = 8  # of nested features
 
@@ -399,7 +400,6 @@ def _find_key(feature: Any, key: str, depth: int = 0) -> Any:
     return next((one for one in found if one is not None), None)
 
 
-@lru_cache(_OPEN_TABLES)
 def _read_features(file: Path) -> Mapping[str, Any]:
     """The features that the metadata of a file, or the dataset_info.json beside it, describe."""
     described = (_read_schema(file).metadata or {}).get(b"huggingface")
@@ -414,17 +414,17 @@ def _read_features(file: Path) -> Mapping[str, Any]:
 
 def _read_schema(file: Path) -> Any:
     if file.suffix == ".parquet":
-        return _open_parquet(file).schema_arrow
-    return _open_arrow(file).schema
+        return _open_parquet(file, _read_state(file)).schema_arrow
+    return _open_arrow(file, _read_state(file)).schema
 
 
 def _iterate_rows(file: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The rows of a file with these columns."""
     chosen = list(columns)
     if file.suffix == ".parquet":
-        batches = _open_parquet(file).iter_batches(batch_size=1000, columns=chosen)
+        batches = _open_parquet(file, _read_state(file)).iter_batches(batch_size=1000, columns=chosen)
     else:
-        batches = _open_arrow(file).select(chosen).to_batches(max_chunksize=1000)
+        batches = _open_arrow(file, _read_state(file)).select(chosen).to_batches(max_chunksize=1000)
     for batch in batches:
         yield from batch.to_pylist()
 
@@ -432,10 +432,10 @@ def _iterate_rows(file: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]
 def _read_names(file: Path, column: str) -> Sequence[str | None]:
     """What the cells of a column name as their files."""
     if file.suffix == ".parquet":
-        table = _open_parquet(file).read(columns=[f"{column}.path"])
+        table = _open_parquet(file, _read_state(file)).read(columns=[f"{column}.path"])
         return [(value or {}).get("path") for value in table.column(column).to_pylist()]
     paths: list[str | None] = []
-    for chunk in _open_arrow(file).column(column).chunks:
+    for chunk in _open_arrow(file, _read_state(file)).column(column).chunks:
         whole = not chunk.null_count
         paths += chunk.field("path").to_pylist() if whole else [(v or {}).get("path") for v in chunk.to_pylist()]
     return paths
@@ -443,19 +443,25 @@ def _read_names(file: Path, column: str) -> Sequence[str | None]:
 
 def _read_cell(file: Path, row: int, column: str) -> Any:
     if file.suffix != ".parquet":
-        return _open_arrow(file).column(column)[row].as_py()
+        return _open_arrow(file, _read_state(file)).column(column)[row].as_py()
     start = 0
-    metadata = _open_parquet(file).metadata
+    metadata = _open_parquet(file, _read_state(file)).metadata
     for group in range(metadata.num_row_groups):
         rows = metadata.row_group(group).num_rows
         if row < start + rows:
-            return _read_group(file, group).column(column)[row - start].as_py()
+            return _read_group(file, group, _read_state(file)).column(column)[row - start].as_py()
         start += rows
     raise DataError(f"the file has no row {row}", file=file, remedy="copy it again")
 
 
+def _read_state(file: Path) -> _State:
+    """Which file it is: one that is written again under its name is opened again."""
+    state = file.stat()
+    return state.st_ino, state.st_size, state.st_mtime_ns
+
+
 @lru_cache(_OPEN_TABLES)
-def _open_arrow(file: Path) -> Any:
+def _open_arrow(file: Path, state: _State) -> Any:
     """The table of an Arrow stream, mapped into memory; its offsets are checked, which a damaged file makes leap."""
     arrow, ipc = require("pyarrow", extra=EXTRA), require("pyarrow.ipc", extra=EXTRA)
     source = arrow.memory_map(str(file))
@@ -468,10 +474,10 @@ def _open_arrow(file: Path) -> Any:
 
 
 @lru_cache(_OPEN_TABLES)
-def _open_parquet(file: Path) -> Any:
+def _open_parquet(file: Path, state: _State) -> Any:
     return require("pyarrow.parquet", extra=EXTRA).ParquetFile(str(file), memory_map=True)
 
 
 @lru_cache(_OPEN_GROUPS)
-def _read_group(file: Path, group: int) -> Any:
-    return _open_parquet(file).read_row_group(group)
+def _read_group(file: Path, group: int, state: _State) -> Any:
+    return _open_parquet(file, state).read_row_group(group)

@@ -13,6 +13,7 @@ Objects of every source become COCO's format, and pass its checks (`hardlook.dat
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -117,13 +118,17 @@ class ObjectRows:
         """
         image = self._images[-1]
         number = len(self._objects) + 1
-        with reading(self.file, f"object {number}, of the image {image['file_name']}, cannot be read"):
-            mask = _read_mask(segmentation, image)
-            box = self._read_box(bbox, mask, image)
-            if area is None and mask is not None:
-                area = rle.area(mask)
-            row = {"id": number, "image_id": image["id"], "category_id": self._check_category(category), "bbox": box}
-            row |= {"segmentation": mask, "area": area, "iscrowd": int(bool(crowd))}
+        try:
+            with reading(self.file, "the object cannot be read"):
+                mask = _read_mask(segmentation, image)
+                box = self._read_box(bbox, mask, image)
+                if area is None and mask is not None:
+                    area = rle.area(mask)
+                called = self._check_category(category)
+        except DataError as error:
+            raise error.at(unit=f"object {number}, in the image {image['file_name']}") from error
+        row = {"id": number, "image_id": image["id"], "category_id": called, "bbox": box}
+        row |= {"segmentation": mask, "area": area, "iscrowd": int(bool(crowd))}
         self._objects.append(row)
         self._ids.append(object_id)
 
@@ -160,8 +165,9 @@ class ObjectRows:
             raise DataError(f"a box of {len(box)} numbers", remedy="give x, y, width, height")
         if self.box_format == "xyxy":
             box = [box[0], box[1], box[2] - box[0], box[3] - box[1]]
-        far = box[0] + box[2] > image["width"] + _OUTSIDE_PIXELS or box[1] + box[3] > image["height"] + _OUTSIDE_PIXELS
-        self._outside += far
+        right, bottom = box[0] + box[2], box[1] + box[3]
+        far = right > image["width"] + _OUTSIDE_PIXELS or bottom > image["height"] + _OUTSIDE_PIXELS
+        self._outside += far and math.isfinite(right) and math.isfinite(bottom)
         return box
 
     def _check_category(self, category: Any) -> int | str:
