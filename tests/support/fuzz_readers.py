@@ -335,13 +335,88 @@ def read_hf_dataset(name):
     def read(folder):
         from hardlook.data.stored_files import hf_datasets
 
-        for opened in (hf_datasets._open_arrow, hf_datasets._open_parquet, hf_datasets._read_group):
-            opened.cache_clear()
+        forget_tables()
         for sample in hf_datasets.read_samples(folder / name, "val"):
             decode_image(sample.image.read_bytes(), sample.image.path)
             label_maps.decode_label_map(sample.mask.read_bytes(), sample.mask.path)
 
     return read
+
+
+OBJECT_TABLE = "hf/validation-00000-of-00001.parquet"
+
+
+def make_object_formats(folder):
+    """Objects and labels in tables, shards and exports, from one COCO json."""
+    import stored_datasets as stored
+
+    content = stored.write_coco(folder, count=2)
+    images = folder / "images"
+    stored.write_hf(folder / "hf", content, images)
+    stored.write_shard(folder / "objects.tar", content, images)
+    stored.write_fiftyone(folder / "boxes", content, images)
+    (folder / "xml" / "labels").mkdir(parents=True)
+    (folder / "xml" / "data").symlink_to(images)
+    box = "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>9</xmax><ymax>8</ymax></bndbox>"
+    xml = f"<annotation><object><name>owl</name>{box}</object></annotation>"
+    (folder / "xml" / "labels" / "000000.xml").write_text(xml)
+    write_labelled(folder, images)
+
+
+def write_labelled(folder, images):
+    import tarfile
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import stored_datasets as stored
+
+    data = (images / "000000.png").read_bytes()
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    features = {"label": {"names": ["cat", "dog"], "_type": "ClassLabel"}}
+    table = pa.table({"image": pa.array([{"bytes": data, "path": "a.png"}], kind), "label": [1], "domain": ["snow"]})
+    described = {"huggingface": json.dumps({"info": {"features": features}})}
+    pq.write_table(table.replace_schema_metadata(described), folder / "labelled.parquet")
+    with tarfile.open(folder / "labelled.tar", "w") as archive:
+        members = {"png": data, "cls": b"dog", "json": b'{"context": "snow"}'}
+        for end, content in members.items():
+            stored.add_member(archive, f"0001.{end}", content)
+
+
+def read_objects_of(source, path):
+    def read(folder):
+        from hardlook.data.stored_files import read_stored_image
+        from hardlook.data.stored_files.sources import read_object_samples
+
+        forget_tables()
+        samples = read_object_samples(source, folder / path, None)
+        for image in samples.truth.images:
+            if image.segmentations and None not in image.segmentations:
+                image.masks()
+            read_stored_image(samples.files[image.id])
+
+    return read
+
+
+def read_labelled_of(source, path):
+    def read(folder):
+        from hardlook.data.stored_files import hash_stored, read_stored_image
+        from hardlook.data.stored_files.sources import read_labelled_samples
+
+        forget_tables()
+        samples = read_labelled_samples(source, folder / path)
+        dataset = concept_context.open_samples(folder / path, samples)
+        for row in dataset.rows:
+            hash_stored(row.file)
+            read_stored_image(row.file)
+
+    return read
+
+
+def forget_tables():
+    from hardlook.data.stored_files import hf_datasets
+
+    for opened in (hf_datasets._open_arrow, hf_datasets._open_parquet, hf_datasets._read_group):
+        opened.cache_clear()
 
 
 def make_published(folder):
@@ -728,6 +803,12 @@ READERS = (
     Reader("shards", make_shards, ("shards/shard-000000.tar",), read_all_shards, 1.5),
     Reader("hf-arrow", make_hf_dataset, ("saved/a.arrow", "saved/state.json"), read_hf_dataset("saved"), 1.5),
     Reader("hf-parquet", make_hf_dataset, ("a.parquet",), read_hf_dataset("a.parquet")),
+    Reader("hf-objects", make_object_formats, (OBJECT_TABLE,), read_objects_of("hf-dataset", "hf")),
+    Reader("hf-labels", make_object_formats, ("labelled.parquet",), read_labelled_of("hf-dataset", "labelled.parquet")),
+    Reader("shard-objects", make_object_formats, ("objects.tar",), read_objects_of("webdataset", "objects.tar")),
+    Reader("shard-labels", make_object_formats, ("labelled.tar",), read_labelled_of("webdataset", "labelled.tar"), 0.5),
+    Reader("fiftyone-boxes", make_object_formats, ("boxes/labels.json",), read_objects_of("fiftyone", "boxes")),
+    Reader("fiftyone-xml", make_object_formats, ("xml/labels/000000.xml",), read_objects_of("fiftyone", "xml")),
     Reader("published-dataset", make_published, (CONTEXT_LIST,), read_published, 0.5),
     Reader("voc", make_world("voc"), VOC_FILES, read_voc),
     Reader("fss", make_world("fss", 12), FSS_FILES, read_fss, 0.5),
