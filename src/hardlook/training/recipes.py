@@ -1,0 +1,283 @@
+"""Recipes: what a method is trained with, one row of `recipes.csv` per method, backbone and stage.
+
+>>> recipe = find_recipe("protonet", "conv64f", ("episodes",))
+>>> recipe.stages[0].optimiser, recipe.stages[0].lr, recipe.ways
+('adam', 0.001, 5)
+>>> changed = change_recipe(recipe, {"lr": "0.01", "shots": 5})
+>>> changed.stages[0].lr, changed.shots, changed.changed
+(0.01, 5, ('lr', 'shots'))
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from importlib.resources import files
+from typing import Any
+
+from hardlook.errors import OptionError
+from hardlook.training.schedules import Schedule
+
+ANY = "*"
+OPTIMISERS = ("sgd", "adam", "adamw")
+GENERAL_SOURCE = "hardlook's defaults: no published recipe in the table"
+
+
+@dataclass(frozen=True)
+class StageRecipe:
+    """One stage of a training: on labelled batches (`classes`) or on few-shot tasks (`episodes`).
+
+    `lr` is the learning rate, `part_lr` that of parameters whose names begin with a key. A step of `episodes` has
+    `tasks` tasks, an epoch `episodes` tasks; a step of `classes` has `batch` images, an epoch all images once. `clip`
+    bounds the norm of the gradient and `ema` is the decay of the weights' moving average, 0 for neither. `accumulate`
+    splits a step into so many backward passes.
+    """
+
+    stage: str = "episodes"
+    optimiser: str = "adam"
+    lr: float = 1e-3
+    momentum: float = 0.0
+    nesterov: bool = False
+    weight_decay: float = 0.0
+    betas: tuple[float, ...] = (0.9, 0.999)
+    schedule: Schedule = field(default_factory=Schedule)
+    epochs: int = 100
+    episodes: int = 2000
+    tasks: int = 1
+    batch: int = 128
+    clip: float = 0.0
+    ema: float = 0.0
+    accumulate: int = 1
+    part_lr: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checks = {
+            "optimiser": (self.optimiser in OPTIMISERS, f"one of {', '.join(OPTIMISERS)}"),
+            "lr": (0 < self.lr < math.inf, "above 0 and finite"),
+            "epochs": (self.epochs >= 1, "at least 1"),
+            "episodes": (self.episodes >= 1, "at least 1"),
+            "tasks": (self.tasks >= 1, "at least 1"),
+            "batch": (self.batch >= 1, "at least 1"),
+            "clip": (self.clip >= 0, "at least 0"),
+            "betas": (len(self.betas) == 2 and 0 <= min(self.betas) <= max(self.betas) < 1, "two, from 0 to below 1"),
+            "ema": (0 <= self.ema < 1, "from 0 to below 1"),
+            "accumulate": (self.accumulate >= 1, "at least 1"),
+        }
+        for name, (is_valid, expected) in checks.items():
+            if not is_valid:
+                raise OptionError(f"{name} {getattr(self, name)!r}", remedy=f"{name} is {expected}")
+        parts = self.tasks if self.stage == "episodes" else self.batch
+        if parts % self.accumulate:
+            what = (
+                f"a step of {parts} {'tasks' if self.stage == 'episodes' else 'images'} has no {self.accumulate} parts"
+            )
+            raise OptionError(what, remedy="accumulate divides tasks and batch")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The stages of a training, the shape of its tasks, the method's own options, and where all this is from."""
+
+    method: str
+    backbone: str
+    stages: tuple[StageRecipe, ...]
+    ways: int = 5
+    shots: int = 1
+    queries: int = 15
+    augment: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict)
+    backbone_options: Mapping[str, Any] = field(default_factory=dict)
+    source: str = GENERAL_SOURCE
+    changed: tuple[str, ...] = ()
+
+    def images_per_step(self, stage: StageRecipe) -> int:
+        """Images that a step of the stage trains on."""
+        return stage.batch if stage.stage == "classes" else stage.tasks * self.ways * (self.shots + self.queries)
+
+    def to_json(self) -> dict[str, Any]:
+        """The recipe as JSON values."""
+        return asdict(self)
+
+
+def find_recipe(method: str, backbone: str, stages: Sequence[str]) -> Recipe:
+    """The recipe of a method on a backbone: its own rows, else those for any backbone, else the defaults."""
+    rows = [row for row in read_recipes() if row["method"] == method]
+    found = []
+    for stage in stages:
+        fitting = [row for row in rows if row["stage"] == stage]
+        best = next((row for row in fitting if row["backbone"] == backbone), None)
+        found.append(best or next((row for row in fitting if row["backbone"] == ANY), {"stage": stage}))
+    last = found[-1]
+    recipe = Recipe(method, backbone, tuple(map(_parse_stage, found)))
+    sources = list(dict.fromkeys(row.get("source") or GENERAL_SOURCE for row in found))
+    common = {name: int(last[name]) for name in ("ways", "shots", "queries") if last.get(name)}
+    return replace(
+        recipe,
+        **common,
+        augment=last.get("augment", "yes") != "no",
+        options=_parse_options(last.get("options", "")),
+        backbone_options=_parse_options(last.get("backbone_options", "")),
+        source="; ".join(sources),
+    )
+
+
+def read_recipes() -> list[dict[str, str]]:
+    """The rows of `recipes.csv`."""
+    with files("hardlook.training").joinpath("recipes.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+_SCHEDULE = {"schedule": "kind", "gamma": "gamma", "every": "every", "milestones": "milestones", "warm_up": "warm_up"}
+_COMMON = ("ways", "shots", "queries", "augment")
+
+
+def change_recipe(recipe: Recipe, given: Mapping[str, Any]) -> Recipe:
+    """The recipe with other values: `lr=0.01` of all stages, `classes.lr=0.1` of one, `option.NAME` of the method."""
+    stage_names = {one.name for one in fields(StageRecipe)} - {"stage", "schedule", "part_lr"} | set(_SCHEDULE)
+    for key, value in given.items():
+        scope, _, name = key.rpartition(".")
+        if scope in ("option", "backbone"):
+            place = "options" if scope == "option" else "backbone_options"
+            recipe = replace(recipe, **{place: {**getattr(recipe, place), name: _parse_value(str(value))}})
+        elif key in _COMMON:
+            recipe = replace(recipe, **{key: _convert(key, value, getattr(recipe, key))})
+        elif name in stage_names and scope in ("", *(stage.stage for stage in recipe.stages)):
+            changed = [_change_stage(one, name, value) if scope in ("", one.stage) else one for one in recipe.stages]
+            recipe = replace(recipe, stages=tuple(changed))
+        else:
+            known = ", ".join(sorted({*_COMMON, *stage_names}))
+            raise OptionError(
+                f"a recipe has no {key!r}", remedy=f"one of {known}, STAGE.NAME, option.NAME, backbone.NAME"
+            )
+    if min(recipe.ways - 1, recipe.shots, recipe.queries) < 1:
+        raise OptionError("tasks have at least 2 ways, 1 shot and 1 query", remedy="change ways, shots or queries")
+    return replace(recipe, changed=(*recipe.changed, *given))
+
+
+def _change_stage(stage: StageRecipe, name: str, value: Any) -> StageRecipe:
+    if name in _SCHEDULE:
+        inner = _SCHEDULE[name]
+        return replace(
+            stage, schedule=replace(stage.schedule, **{inner: _convert(name, value, getattr(stage.schedule, inner))})
+        )
+    return replace(stage, **{name: _convert(name, value, getattr(stage, name))})
+
+
+def _convert(name: str, value: Any, now: Any) -> Any:
+    """The value in the type of the one that it replaces."""
+    try:
+        if isinstance(now, bool):
+            return value if isinstance(value, bool) else {"yes": True, "true": True, "no": False, "false": False}[value]
+        if isinstance(now, tuple):
+            parts = value.replace(",", " ").split() if isinstance(value, str) else value
+            return tuple((float if name == "betas" else int)(part) for part in parts)
+        return type(now)(value)
+    except (ValueError, TypeError, KeyError):
+        what = f"{name}={value}: not a value like {now!r}"
+        raise OptionError(what, remedy=f"give a {type(now).__name__}") from None
+
+
+def _parse_stage(row: Mapping[str, str]) -> StageRecipe:
+    stage = StageRecipe(stage=row["stage"])
+    wanted = (
+        "optimiser",
+        "lr",
+        "momentum",
+        "nesterov",
+        "weight_decay",
+        "betas",
+        "epochs",
+        "episodes",
+        "tasks",
+        "batch",
+    )
+    # The schedule's kind comes after the numbers that it needs.
+    for name in (*wanted, "clip", "ema", "gamma", "every", "milestones", "warm_up", "schedule"):
+        if row.get(name):
+            stage = _change_stage(stage, name, row[name])
+    return replace(stage, part_lr={key: float(value) for key, value in _parse_options(row.get("part_lr", "")).items()})
+
+
+def _parse_options(text: str) -> dict[str, Any]:
+    """`a=1; b=x` as a mapping."""
+    pairs = (part.strip().partition("=")[::2] for part in text.split(";") if part.strip())
+    return {key: _parse_value(value) for key, value in pairs}
+
+
+def _parse_value(text: str) -> Any:
+    if text in ("yes", "true", "True", "no", "false", "False"):
+        return text in ("yes", "true", "True")
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A limit of a whole training, shared by its stages: so many images, or so many seconds."""
+
+    images: int = 0
+    seconds: float = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self.images or self.seconds)
+
+
+_UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
+
+
+def parse_budget(text: str) -> Budget:
+    """A budget from a text; none from an empty one.
+
+    >>> parse_budget("10min"), parse_budget("300000images")
+    (Budget(images=0, seconds=600.0), Budget(images=300000, seconds=0.0))
+    """
+    if not text:
+        return Budget()
+    found = re.fullmatch(r"(\d[\d_]*(?:\.\d+)?)\s*(images|s|sec|min|h)", text.strip())
+    amount = float(found[1].replace("_", "")) if found else 0.0
+    if found is None or amount <= 0:
+        raise OptionError(f"--budget {text}: not a budget", remedy="such as 10min, 2h or 300000images")
+    return Budget(images=int(amount)) if found[2] == "images" else Budget(seconds=amount * _UNITS[found[2]])
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """A stage with its number of steps; its first step has the number `first` in the whole training."""
+
+    recipe: StageRecipe
+    first: int
+    steps: int
+    images: int
+
+    @property
+    def last(self) -> int:
+        """The number of the first step after the stage."""
+        return self.first + self.steps
+
+
+def plan_stages(recipe: Recipe, training_images: int, budget_images: int = 0) -> tuple[StagePlan, ...]:
+    """The steps of every stage: as many as the recipe says, or shares of a budget of images in the same proportion.
+
+    A stage has one step at least.
+    """
+    sizes = [recipe.images_per_step(stage) for stage in recipe.stages]
+    epochs = [
+        max(1, stage.episodes // stage.tasks) if stage.stage == "episodes" else -(-training_images // stage.batch)
+        for stage in recipe.stages
+    ]
+    steps = [stage.epochs * count for stage, count in zip(recipe.stages, epochs, strict=True)]
+    if budget_images:
+        share = budget_images / sum(count * size for count, size in zip(steps, sizes, strict=True))
+        steps = [max(1, round(count * share)) for count in steps]
+    firsts = [sum(steps[:place]) for place in range(len(steps))]
+    return tuple(
+        StagePlan(stage, first, count, size)
+        for stage, first, count, size in zip(recipe.stages, firsts, steps, sizes, strict=True)
+    )

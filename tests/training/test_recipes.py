@@ -1,0 +1,92 @@
+"""Recipes: every row parses and fits its method, changes by name, budgets and shares of stages."""
+
+import pytest
+
+from hardlook.errors import OptionError
+from hardlook.networks.few_shot.catalogue import list_methods
+from hardlook.training.recipes import (
+    Budget,
+    Recipe,
+    StageRecipe,
+    change_recipe,
+    find_recipe,
+    parse_budget,
+    plan_stages,
+    read_recipes,
+)
+
+
+def test_every_row_parses_and_names_its_source():
+    keys = [(row["method"], row["backbone"], row["stage"]) for row in read_recipes()]
+    assert len(keys) == len(set(keys)) > 40
+    for row in read_recipes():
+        recipe = find_recipe(row["method"], row["backbone"], (row["stage"],))
+        assert row["source"] and recipe.source == row["source"]
+        assert recipe.stages[0].lr == float(row["lr"])
+
+
+@pytest.mark.parametrize("entry", list_methods(), ids=lambda entry: entry.name)
+def test_every_method_has_a_recipe_for_each_of_its_stages(entry):
+    for backbone in ("conv64f", "resnet12"):
+        assert [one.stage for one in find_recipe(entry.name, backbone, entry.stages).stages] == list(entry.stages)
+
+
+def test_facts_of_the_toolkit_and_the_paper():
+    protonet = find_recipe("protonet", "resnet12", ("episodes",)).stages[0]
+    assert (protonet.optimiser, protonet.lr, protonet.weight_decay) == ("adam", 1e-3, 5e-4)
+    assert (protonet.schedule.gamma, protonet.schedule.every, protonet.episodes) == (0.5, 10, 2000)
+    plus = find_recipe("baseline++", "conv64f", ("classes",)).stages[0]
+    assert (plus.optimiser, plus.lr, plus.momentum, plus.schedule.kind, plus.batch) == ("sgd", 0.01, 0.9, "cosine", 128)
+    rfs = find_recipe("rfs", "resnet12", ("classes",)).stages[0]
+    assert rfs.schedule.milestones == (60, 80) and rfs.batch == 64
+    assert find_recipe("covamnet", "resnet12", ("episodes",)).stages[0].betas == (0.5, 0.9)
+    assert find_recipe("deepbdc", "resnet12", ("classes",)).stages[0].part_lr == {
+        "emb_func.bdc_pool.temperature": 0.001
+    }
+
+
+def test_changes_reach_one_stage_or_all():
+    recipe = find_recipe("frn", "resnet12", ("classes", "episodes"))
+    changed = change_recipe(recipe, {"epochs": 3, "classes.lr": "0.2", "milestones": "1 2", "option.released": "yes"})
+    assert [one.epochs for one in changed.stages] == [3, 3]
+    assert [one.lr for one in changed.stages] == [0.2, 1e-3]
+    assert changed.stages[1].schedule.milestones == (1, 2) and changed.options == {"released": True}
+    assert changed.changed == ("epochs", "classes.lr", "milestones", "option.released")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"speed": 1}, "no 'speed'"),
+        ({"lr": "fast"}, "lr=fast: not a value like"),
+        ({"lr": 0}, "lr 0.0"),
+        ({"classes.lr": 0.1}, "no 'classes.lr'"),
+        ({"optimiser": "lion"}, "optimiser 'lion'"),
+        ({"ways": 1}, "at least 2 ways"),
+        ({"tasks": 3, "accumulate": 2}, "has no 2 parts"),
+        ({"ema": 1}, "ema 1.0"),
+    ],
+)
+def test_wrong_changes_are_named(given, message):
+    with pytest.raises(OptionError, match=message):
+        change_recipe(find_recipe("protonet", "conv64f", ("episodes",)), given)
+
+
+def test_budgets():
+    assert parse_budget("") == Budget() and not parse_budget("")
+    assert parse_budget("1.5h").seconds == 5400 and parse_budget("90s").seconds == 90
+    assert parse_budget("300_000images").images == 300_000
+    for wrong in ("10", "ten min", "-5min", "0images"):
+        with pytest.raises(OptionError, match="not a budget"):
+            parse_budget(wrong)
+
+
+def test_stages_share_a_budget_as_their_recipes_do():
+    stages = (StageRecipe("classes", epochs=10, batch=50), StageRecipe("episodes", epochs=2, episodes=100, tasks=2))
+    recipe = Recipe("any", "conv64f", stages, ways=5, shots=1, queries=4)
+    own = plan_stages(recipe, 1000)
+    # 10 epochs of 20 batches; 2 epochs of 50 steps with 2 tasks of 25 images.
+    assert [(plan.first, plan.steps, plan.images) for plan in own] == [(0, 200, 50), (200, 100, 50)]
+    half = plan_stages(recipe, 1000, 7500)
+    assert [(plan.first, plan.steps) for plan in half] == [(0, 100), (100, 50)]
+    assert [plan.steps for plan in plan_stages(recipe, 1000, 10)] == [1, 1]
