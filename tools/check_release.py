@@ -5,6 +5,9 @@ judge both; and compares the files of the wheel with `src/hardlook`. It then ins
 the newest versions of its dependencies, with the lowest that `pyproject.toml` allows, and on Python 3.12 and 3.13
 where the machine has them. Each environment runs the command line, the Python API, a planted run and the demo of one
 benchmark, from an empty folder, and `tests/core_install`. It needs the extras `dev` and `release`.
+
+`--newest` installs it once, on this Python with the newest versions, and leaves the demo and `tests/core_install` out:
+for continuous integration, which has both already. `--no-install` only builds and reads the files.
 """
 
 from __future__ import annotations
@@ -115,8 +118,25 @@ def find_interpreter(version: str) -> str | None:
     )
 
 
-def check_installed(wheel: Path, interpreter: str, folder: Path, pins: Iterable[str]) -> str:
-    """Install a wheel in a new environment under `folder` and use it there; returns the versions installed."""
+def list_cases(lowest: list[str], *, newest_only: bool = False) -> list[tuple[str, str, list[str]]]:
+    """What is installed, with which interpreter, under which constraints; says which versions of Python are missing."""
+    cases: list[tuple[str, str, list[str]]] = [("newest", sys.executable, [])]
+    if newest_only:
+        return cases
+    cases.append(("lowest", sys.executable, lowest))
+    for version in OTHER_VERSIONS:
+        if interpreter := find_interpreter(version):
+            cases.append(("newest", interpreter, []))
+        else:
+            print(f"Python {version}: not on this machine, not checked", flush=True)
+    return cases
+
+
+def check_installed(wheel: Path, interpreter: str, folder: Path, pins: Iterable[str], *, thorough: bool = True) -> str:
+    """Install a wheel in a new environment under `folder` and use it there; returns the versions installed.
+
+    A thorough check also runs the demo of one benchmark and `tests/core_install`.
+    """
     version = wheel.name.split("-")[1]
     environment, empty, constraints = folder / "environment", folder / "empty", folder / "constraints.txt"
     empty.mkdir(parents=True)
@@ -138,15 +158,15 @@ def check_installed(wheel: Path, interpreter: str, folder: Path, pins: Iterable[
     for name, size in RUNS.items():
         run(command, "run", name, *size, "--resamples", "50", "--out", name, "--quiet", cwd=empty)
     run(command, "verify", *RUNS, cwd=empty)
-    run(command, "demo", "--benchmark", "closed-miou", "--out", "demo", cwd=empty)
-    pages = [f"{name}/report.html" for name in RUNS] + [
-        "demo/index.html",
-        "demo/closed-miou-comparison/comparison.html",
-    ]
+    pages = [f"{name}/report.html" for name in RUNS]
+    if thorough:
+        run(command, "demo", "--benchmark", "closed-miou", "--out", "demo", cwd=empty)
+        pages += ["demo/index.html", "demo/closed-miou-comparison/comparison.html"]
     if absent := [page for page in pages if not (empty / page).is_file()]:
         raise SystemExit(f"{interpreter}: {', '.join(absent)} not written")
-    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/core_install")
-    run(sys.executable, *tests, cwd=ROOT, HARDLOOK_CORE_PYTHON=str(python))
+    if thorough:
+        tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/core_install")
+        run(sys.executable, *tests, cwd=ROOT, HARDLOOK_CORE_PYTHON=str(python))
     return " ".join(run(python, "-m", "pip", "freeze", "--exclude", "hardlook").split())
 
 
@@ -154,18 +174,14 @@ def main() -> None:
     """Build, check, install and run; prints one line per step."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder for the two files (default: dist)")
-    parser.add_argument("--no-install", action="store_true", help="check the two files, and install them nowhere")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--newest", action="store_true", help="install the newest versions on this Python only")
+    how.add_argument("--no-install", action="store_true", help="check the two files, and install them nowhere")
     given = parser.parse_args()
     out: Path = given.out
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     lowest = list_lowest(project["project"]["dependencies"])
-    cases: list[tuple[str, str, list[str]]] = [("newest", sys.executable, []), ("lowest", sys.executable, lowest)]
-    cases = [] if given.no_install else cases
-    for version in OTHER_VERSIONS if not given.no_install else ():
-        if interpreter := find_interpreter(version):
-            cases.append(("newest", interpreter, []))
-        else:
-            print(f"Python {version}: not on this machine, not checked", flush=True)
+    cases = [] if given.no_install else list_cases(lowest, newest_only=given.newest)
 
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(2) as pool:
         sdist, wheel = build(Path(temporary))
@@ -179,7 +195,7 @@ def main() -> None:
         print(f"{sdist.name}, {wheel.name}: built, complete, accepted by twine", flush=True)
         folders = [Path(temporary) / f"{index}" for index in range(len(cases))]
         checks = [
-            pool.submit(check_installed, wheel, interpreter, folder, pins)
+            pool.submit(check_installed, wheel, interpreter, folder, pins, thorough=not given.newest)
             for (_, interpreter, pins), folder in zip(cases, folders, strict=True)
         ]
         for (versions, interpreter, _), check in zip(cases, checks, strict=True):

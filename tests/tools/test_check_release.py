@@ -67,6 +67,16 @@ def test_every_dependency_of_the_core_has_a_lowest_version(check_release):
             check_release.list_lowest([unbounded])
 
 
+def test_ci_installs_the_newest_versions_and_a_release_all(check_release, monkeypatch, capsys):
+    monkeypatch.setattr(check_release, "find_interpreter", {"3.13": "/opt/python3.13"}.get)
+    newest = ("newest", sys.executable, [])
+    assert check_release.list_cases(["numpy==1.26"], newest_only=True) == [newest]
+    cases = check_release.list_cases(["numpy==1.26"])
+    assert cases == [newest, ("lowest", sys.executable, ["numpy==1.26"]), ("newest", "/opt/python3.13", [])]
+    assert capsys.readouterr().out == "Python 3.12: not on this machine, not checked\n"
+    assert "release CHECK=--newest" in (ROOT / ".ci" / "run").read_text()
+
+
 def test_an_interpreter_that_does_not_start_is_passed_over(check_release, tmp_path, monkeypatch):
     """pyenv puts commands on the search path that only print an error when their version is not selected."""
     command, installed = tmp_path / "shims" / "python3.99", tmp_path / "versions" / "3.99.1" / "bin" / "python3.99"
