@@ -196,10 +196,11 @@ def test_coco_results_everything_that_does_not_fit_is_listed_at_once(truth: Inst
         ROW, {**ROW, "image_id": 99}, {**ROW, "image_id": "1"}, {**ROW, "category_id": 1}, {**ROW, "score": None},
         {**ROW, "score": float("nan")}, {**ROW, "bbox": [0, 0, -4, 2]}, {"image_id": 1, "category_id": 2, "score": 1},
         {**ROW, "segmentation": {"size": [2, 2], "counts": "04"}}, "no detection", {**ROW, "image_id": [1]},
+        {**ROW, "score": float("inf")}, {**ROW, "score": 10**400},
     ]  # fmt: skip
     with pytest.raises(DataError) as caught:
         read(rows, truth, tmp_path)
-    assert str(caught.value).splitlines()[:9] == [
+    assert str(caught.value).splitlines()[:10] == [
         "detections that do not match the ground truth",
         "  - image ids that are not in the ground truth: 99, '1', [1]",
         "  - category ids that are not in the ground truth: 1",
@@ -209,6 +210,7 @@ def test_coco_results_everything_that_does_not_fit_is_listed_at_once(truth: Inst
         "  - no bbox, at positions: 7",
         "  - masks of another size than their image, at positions: 8",
         "  - entries that are not detections, at positions: 9",
+        "  - infinite scores, at positions: 11, 12",
     ]
     assert "results.json" in str(caught.value)
 

@@ -168,3 +168,13 @@ def test_every_row_of_the_table_names_its_origin_and_a_shipped_set():
             assert len(set(numbers)) == len(labels)
             assert not set(numbers) & set(layout.ignored)
             assert np.min(numbers) >= 0
+
+
+def test_two_label_maps_of_one_name_are_both_named(tmp_path):
+    folders.make_cityscapes(tmp_path, [7])
+    maps = tmp_path / "gtFine" / "val"
+    name = "frankfurt_000000_000294_gtFine_labelIds.png"
+    (maps / "lindau" / name).write_bytes((maps / "frankfurt" / name).read_bytes())
+    with pytest.raises(DataError, match="two label maps are called 'frankfurt_000000_000294'") as caught:
+        presets.open_map_preset("cityscapes", tmp_path, "val")
+    assert all(str(maps / city / name) in caught.value.what for city in ("frankfurt", "lindau"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hardlook.errors import DataError, OptionError
 from hardlook.similarity.labels import Label, LabelSet
-from hardlook.similarity.matrix_files import read_matrix, write_matrix
+from hardlook.similarity.matrix_files import open_matrix, read_matrix, write_matrix
 
 NAMES = ("dog", "traffic light", "Möwe", "a, b")
 
@@ -115,3 +115,40 @@ def test_other_faults(tmp_path):
     with pytest.raises(DataError, match="symmetric"):
         write_matrix(tmp_path / "S.csv", np.array([[1, 0.5], [0.4, 1]]), ["a", "b"])
     assert not (tmp_path / "S.csv").exists()
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+def test_pairs_of_a_file_are_the_cells_of_its_matrix(tmp_path, kind):
+    order = [2, 0, 3, 1]
+    stored = matrix()[np.ix_(order, order)].astype(kind)
+    np.save(tmp_path / "S.npy", stored)
+    (tmp_path / "S.txt").write_text("".join(f"{NAMES[place]}\n" for place in order))
+    pairs, expected = open_matrix(tmp_path / "S.npy", LABELS), read_matrix(tmp_path / "S.npy", LABELS).values
+    true, called = np.indices((4, 4)).reshape(2, -1)
+    assert (pairs(true, called).reshape(4, 4) == expected).all()
+    some = LabelSet("some", "file", LABELS.labels[1:3])
+    with pytest.raises(DataError, match="names that it does not have: a, b, dog"):
+        open_matrix(tmp_path / "S.npy", some)
+    few = open_matrix(tmp_path / "S.npy", some, more_names=True)
+    assert few(np.array([0]), np.array([1])) == expected[1, 2]
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8])
+def test_pairs_of_whole_numbers(tmp_path, kind):
+    np.save(tmp_path / "S.npy", np.eye(4).astype(kind))
+    assert open_matrix(tmp_path / "S.npy", LABELS)(np.array([0, 1]), np.array([0, 2])).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("reader", [read_matrix, open_matrix])
+def test_halves_that_differ_are_an_error_unless_they_are_meant(tmp_path, reader, monkeypatch):
+    monkeypatch.setattr("hardlook.similarity.matrix.TILE", 3)
+    uneven = matrix()
+    uneven[3, 2] = 0.0
+    np.save(tmp_path / "S.npy", uneven)
+    with pytest.raises(DataError, match=r"at row 2 \(Möwe\), column 3 \(a, b\) and 0 mirrored") as caught:
+        reader(tmp_path / "S.npy", LABELS)
+    assert "pass --asymmetric" in caught.value.remedy
+    meant = reader(tmp_path / "S.npy", LABELS, asymmetric=True)
+    cells = (np.array([2, 3]), np.array([3, 2]))
+    found = meant(*cells) if reader is open_matrix else meant.values[cells]
+    assert found.tolist() == [uneven[2, 3], 0]

@@ -96,12 +96,14 @@ class ImageObjects:
 class InstanceDataset:
     """Category names by id, ascending, and images in the file's order.
 
-    `frequencies` are LVIS's groups by category id: r (rare), c (common), f (frequent); empty where the file has none.
+    `frequencies` are LVIS's groups by category id: r (rare), c (common), f (frequent); `synsets` the senses in WordNet
+    that LVIS states, such as `cat.n.01`; both are empty where the file has none.
     """
 
     categories: Mapping[int, str]
     images: tuple[ImageObjects, ...]
     frequencies: Mapping[int, str] = field(default_factory=dict)
+    synsets: Mapping[int, str] = field(default_factory=dict)
 
 
 def read_instances(path: Path | str) -> InstanceDataset:
@@ -131,7 +133,8 @@ def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDat
                 problems.add(f"frequencies other than {', '.join(FREQUENCIES)}, of categories", i)
         problems.raise_if_any("invalid annotations", file=file, remedy="correct or remove these entries")
         made = [_make_image(i, image, objects.get(i, []), file, federated) for i, image in images.items()]
-    return InstanceDataset(dict(sorted(names.items())), tuple(made), groups)
+        synsets = {int(c["id"]): str(c["synset"]) for c in content["categories"] if c.get("synset")}
+    return InstanceDataset(dict(sorted(names.items())), tuple(made), groups, synsets)
 
 
 def _check_lvis_lists(images: Mapping[int, Any], names: Mapping[int, str], problems: ProblemList) -> None:
@@ -257,7 +260,8 @@ def parse_results(
         elif not isinstance(score := row.get("score"), int | float):
             problems.add("no score, at positions", position)
         elif not _is_finite(score):
-            problems.add("scores that are not numbers (NaN), at positions", position)
+            kind = "scores that are not numbers (NaN)" if score != score else "infinite scores"
+            problems.add(f"{kind}, at positions", position)
         elif not _has_image_size(row.get("segmentation"), sizes[image]):
             problems.add("masks of another size than their image, at positions", position)
         else:

@@ -187,7 +187,8 @@ def _list_maps(layout: Layout, images: Path, maps: Path, listing: Path | None) -
             continue
         name = path.name.removesuffix(layout.map_end)
         if name in found:
-            raise DataError(f"two label maps are called {name!r}", file=path, remedy="keep one of them")
+            what = f"two label maps are called {name!r}: {found[name].path} and {path}"
+            raise DataError(what, file=path, unit=name, remedy="keep one of them")
         found[name] = MapFile(path, images / path.parent.relative_to(maps), name + layout.image_end)
     return found
 

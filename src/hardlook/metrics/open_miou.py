@@ -219,12 +219,13 @@ def harmonic_mean(one: ArrayLike, other: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(2 * a * b / np.where(a + b == 0, 1, a + b))
 
 
-def soft_counts(confusion: Values | PairCounts, similarity: Values) -> NDArray[np.float64]:
+def soft_counts(confusion: Values | PairCounts, similarity: Values | PairSimilarity) -> NDArray[np.float64]:
     """(..., 3, K) soft pixels found, true pixels, and soft pixels predicted of each class.
 
     `confusion` is (..., K, K + 1), its last column "no such label", which is a full miss and a false positive of no
-    class; or (..., K, K); or the pairs seen. `similarity` is (K, K). With TP, FP and FN the soft true positives, false
-    positives and false negatives: found = TP, true = TP + FN, predicted = TP + FP.
+    class; or (..., K, K); or the pairs seen. `similarity` is (K, K) or, with the pairs seen, a function of two arrays
+    of labels. With TP, FP and FN the soft true positives, false positives and false negatives: found = TP, true = TP +
+    FN, predicted = TP + FP.
 
     >>> soft_counts(np.array([[2, 2, 1], [0, 1, 0]]), [[1, 0.5], [0.5, 1]])
     array([[3., 1.],
@@ -232,9 +233,11 @@ def soft_counts(confusion: Values | PairCounts, similarity: Values) -> NDArray[n
            [3., 2.]])
     """
     if isinstance(confusion, PairCounts):
-        if not confusion.is_table:
+        if callable(similarity) or not confusion.is_table:
             return soft_counts_of_pairs(confusion, similarity)
         confusion = confusion.table()
+    if callable(similarity):
+        raise ValueError("similarity: expected a matrix beside a matrix of counts, got a function")
     counts = pixel_counts(confusion, "confusion")
     if counts.ndim < 2 or counts.shape[-1] - counts.shape[-2] not in (0, 1):
         raise ValueError(f"confusion: expected shape (..., K, K + 1) or (..., K, K), got {counts.shape}")

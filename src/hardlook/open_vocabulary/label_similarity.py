@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from hardlook.similarity.matrix import UNKNOWN
 from hardlook.similarity.matrix_files import open_matrix, read_matrix
 from hardlook.similarity.measures import compute_pair_similarity, compute_similarity
 from hardlook.similarity.pair_measures import PairSimilarity, among_rows
+from hardlook.similarity.wordnet.nouns import load_nouns
 from hardlook.world.vocabulary import LABELS
 
 WORLD = LabelSet(
@@ -234,6 +235,24 @@ def find_kinds(
     kinds = {"things": True, "stuff": False}
     masks = {kind: np.array([label.isthing is wanted for label in found], np.bool_) for kind, wanted in kinds.items()}
     return {kind: mask for kind, mask in masks.items() if mask.any()}
+
+
+def make_own_labels(synsets: Mapping[str, str]) -> LabelSet | None:
+    """The labels of a json that states the synset of each category, by name; None where it states none.
+
+    A synset that WordNet 3.0 does not have is no sense, as in `read_lvis_labels`.
+
+    >>> [(label.synset, label.stated) for label in make_own_labels({"cat": "cat.n.01", "glorp": "glorp.n.01"})]
+    [('cat.n.01', None), (None, 'glorp.n.01')]
+    """
+    nouns, labels = load_nouns(), []
+    for row, (name, stated) in enumerate(synsets.items()):
+        try:
+            synset = nouns.name(nouns.index(stated))
+        except OptionError:
+            synset = None
+        labels.append(Label(row, name, (), synset, isthing=True, stated=None if synset else stated))
+    return LabelSet("the data's json", "its synsets", tuple(labels)) if labels else None
 
 
 def find_label(labels: LabelSet, name: str) -> Label | None:

@@ -177,14 +177,15 @@ def cosine_pairs(vectors: ArrayLike) -> PairSimilarity:
     rows = unit_vectors(vectors)
 
     def measure(one: Labels, other: Labels) -> Shares:
-        return np.clip(np.einsum("ij,ij->i", rows[one], rows[other]), 0.0, 1.0)
+        cosine: Shares = np.einsum("ij,ij->i", rows[one], rows[other])
+        return cosine.clip(0.0, 1.0)
 
     return _in_blocks(measure, max(1, BLOCK_NUMBERS // max(1, rows.shape[1])))
 
 
 def identity_pairs() -> PairSimilarity:
     """1 for a label and itself, else 0."""
-    return lambda one, other: (one == other).astype(np.float64)
+    return _is_same
 
 
 def among_rows(pairs: PairSimilarity, places: ArrayLike) -> PairSimilarity:
@@ -197,7 +198,7 @@ def among_rows(pairs: PairSimilarity, places: ArrayLike) -> PairSimilarity:
     place = np.asarray(places, np.int64)
 
     def measure(one: Labels, other: Labels) -> Shares:
-        values = (one == other).astype(np.float64)
+        values = _is_same(one, other)
         first, second = place[one], place[other]
         known = (one != other) & (first != UNKNOWN) & (second != UNKNOWN)
         values[known] = pairs(first[known], second[known])
@@ -206,11 +207,15 @@ def among_rows(pairs: PairSimilarity, places: ArrayLike) -> PairSimilarity:
     return measure
 
 
+def _is_same(one: Labels, other: Labels) -> Shares:
+    return np.asarray(one == other, np.float64)
+
+
 def _compare_nodes(nodes: Labels, measure: PairSimilarity) -> PairSimilarity:
     """The similarity of labels by their nodes: 1 for one node, 0 with the unknown node, else `measure` of both."""
 
     def compare(one: Labels, other: Labels) -> Shares:
-        values = (one == other).astype(np.float64)
+        values = _is_same(one, other)
         first, second = nodes[one], nodes[other]
         known = (first != UNKNOWN) & (second != UNKNOWN)
         values[known & (first == second)] = 1.0

@@ -1,16 +1,22 @@
 """What open AP refuses, and how it says so."""
 
+import io
 import json
+import re
+from contextlib import redirect_stdout
 
 import cv2
 import numpy as np
 import published_folders as folders
 import pytest
+from rich.console import Console
 
 from hardlook.errors import DataError, OptionError
+from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.launch import launch
 from hardlook.open_vocabulary.ap.options import OpenApOptions
 from hardlook.open_vocabulary.ap.units import list_sources, list_units, read_unit
+from hardlook.report.terminal import print_scorecard
 from hardlook.similarity.label_sets import load_label_set
 
 BOX = {"bbox": [0, 0, 4, 4], "area": 16, "iscrowd": 0}
@@ -176,3 +182,112 @@ def test_lvis_that_is_not_there_is_said_when_units_are_listed(tmp_path):
         list_units(OpenApOptions(data={"lvis": tmp_path}, split="test"))
     with pytest.raises(OptionError, match="no reader for this data"):
         list_units(OpenApOptions(data={"lvis": tmp_path, "images": tmp_path}))
+
+
+ASYMMETRIC = [[1, 0.9], [0.2, 1]]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "words", "remedy"),
+    [
+        ([[1, 1.5], [1.5, 1]], "values in \\[0, 1\\]", "within \\[0, 1\\]"),
+        (ASYMMETRIC, "a symmetric matrix, got 0.9 at row 0 \\(cat\\)", "--asymmetric"),
+        (None, "does not exist", "check the path"),
+    ],
+)
+def test_a_bad_matrix_is_found_before_units_are_evaluated(tmp_path, matrix, words, remedy):
+    given = write(tmp_path) | {"similarity": tmp_path / "S.npy"}
+    if matrix:
+        np.save(tmp_path / "S.npy", np.array(matrix))
+        (tmp_path / "S.txt").write_text("cat\ndog\n")
+    with pytest.raises(DataError, match=words) as caught:
+        list_units(OpenApOptions(**given))
+    assert re.search(remedy, caught.value.remedy)
+    assert caught.value.file.endswith("S.npy")
+
+
+def test_an_asymmetric_matrix_is_taken_when_it_is_said_to_be_meant(tmp_path):
+    found = [{"image_id": 5, "category_id": 2, "score": 0.5, "bbox": [0, 0, 4, 4]}]
+    given = write(tmp_path, results=found) | {"similarity": tmp_path / "S.npy", "resamples": 2, "asymmetric": True}
+    values = []
+    for matrix in (ASYMMETRIC, np.transpose(ASYMMETRIC)):
+        np.save(tmp_path / "S.npy", np.array(matrix))
+        (tmp_path / "S.txt").write_text("cat\ndog\n")
+        card = launch("open-ap", out=tmp_path / f"run-{len(values)}", given=given).scored.scorecard
+        values.append(card.get("open-ap").value)
+    # A cat that is called dog: the row of cat, the column of dog; 91 and 21 of 101 levels of recall.
+    assert values == pytest.approx([91 / 101, 21 / 101])
+    with pytest.raises(OptionError, match="--asymmetric says how a matrix is meant, and there is none"):
+        list_units(OpenApOptions(**write(tmp_path), asymmetric=True))
+
+
+def test_a_matrix_may_name_labels_that_only_a_model_knows(tmp_path):
+    given = write(tmp_path)
+    np.save(tmp_path / "S.npy", np.eye(3))
+    (tmp_path / "S.txt").write_text("cat\ndog\nwug\n")
+    with pytest.raises(DataError, match="names that it does not have: wug"):
+        list_units(OpenApOptions(**given, similarity=tmp_path / "S.npy"))
+    data = {"instances": given["gt"], "images": tmp_path}
+    assert len(list_units(OpenApOptions(data=data, similarity=tmp_path / "S.npy"))) == 2
+
+
+def write_shifted(folder, added, *, right=0.8):
+    """Five categories, one object per image; of the detections `right` have the right label, plus `added`."""
+    rng, names = np.random.default_rng(0), ["cat", "dog", "car", "bus", "owl", "horse", "sheep"]
+    truth = {"images": [], "categories": [{"id": 1 + row, "name": name} for row, name in enumerate(names)]}
+    truth["annotations"], results = [], []
+    for image in range(40):
+        label = 2 + image % 5  # the first and the last label have no object, so that shifted ids are categories too
+        truth["images"].append({"id": image + 1, "width": 8, "height": 6, "file_name": f"{image}.png"})
+        truth["annotations"].append({"id": image + 1, "image_id": image + 1, "category_id": label, **BOX})
+        called = label if rng.random() < right else 2 + (image + 2) % 5
+        results.append({"image_id": image + 1, "category_id": called + added, "score": 0.5, "bbox": BOX["bbox"]})
+    (folder / "instances.json").write_text(json.dumps(truth))
+    (folder / "results.json").write_text(json.dumps(results))
+    return {"gt": folder / "instances.json", "pred": folder / "results.json", "iou": "bbox", "resamples": 0}
+
+
+@pytest.mark.parametrize(("added", "hint"), [(0, ""), (1, "lower"), (-1, "higher")])
+def test_categories_that_are_off_by_one_and_still_valid_are_warned_of(tmp_path, added, hint):
+    done = launch("open-ap", out=tmp_path / "run", given=write_shifted(tmp_path, added))
+    card = done.scored.scorecard
+    right = launch("open-ap", out=tmp_path / "right", given=write_shifted(tmp_path, 0)).scored.scorecard.get("ap").value
+    warnings = [note.why for note in card.noted if note.warning]
+    with redirect_stdout(io.StringIO()) as output:
+        print_scorecard(card, Console(width=300, file=output))
+    page = " ".join(section.text for section in find_benchmark("open-ap").report(done.scored.records, card))
+    if not hint:
+        assert not warnings and "off by one" not in output.getvalue() + page
+        return
+    (why,) = warnings
+    assert card.get("ap").value < 0.1 and f"and {right:.3f} with every predicted label one {hint}: check the" in why
+    assert "Warning: predicted category ids look off by one: the AP is 0.0" in output.getvalue()
+    assert page.startswith("Predicted category ids look off by one: the AP is 0.0")
+
+
+def test_a_shift_that_helps_little_is_not_warned_of(tmp_path):
+    card = launch("open-ap", out=tmp_path / "run", given=write_shifted(tmp_path, 1, right=0.1)).scored.scorecard
+    assert not [note for note in card.noted if note.warning]
+
+
+def test_synsets_of_the_json_are_senses_without_labels(tmp_path):
+    found = [{"image_id": 5, "category_id": 2, "score": 0.5, "bbox": [0, 0, 4, 4]}]
+    given = write(tmp_path, categories=("glorp", "wug"), results=found) | {"resamples": 0, "compare": ("wup",)}
+    truth = json.loads(given["gt"].read_text())
+    for category, synset in zip(truth["categories"], ("cat.n.01", "dog.n.01"), strict=True):
+        category["synset"] = synset
+    given["gt"].write_text(json.dumps(truth))
+    own = launch("open-ap", out=tmp_path / "own", given=given).scored
+    named = launch("open-ap", out=tmp_path / "named", given={**given, "labels": str(given["gt"])}).scored
+    assert own.scorecard.get("open-ap").value == named.scorecard.get("open-ap").value > 0
+    assert [one.value for one in own.scorecard.scores] == pytest.approx(
+        [one.value for one in named.scorecard.scores], nan_ok=True
+    )
+    assert "labels with the senses of the data's json" in [note.what for note in own.scorecard.noted]
+    # The senses are in the records: the file is not needed again.
+    given["gt"].unlink()
+    benchmark = find_benchmark("open-ap")
+    again = benchmark.score(own.records, own.options)
+    assert again.get("open-ap").value == own.scorecard.get("open-ap").value
+    judged, empty = benchmark.qualities(own.records, own.options)["image-open-ap50"].to_list()
+    assert judged == pytest.approx(0.2 * 0.2) and np.isnan(empty)

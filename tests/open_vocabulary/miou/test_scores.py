@@ -171,12 +171,13 @@ def test_predictions_numbered_off_by_one_are_warned_of(tmp_path, name, added, nu
     assert "--numbering and --pred-numbering" in printed
     assert page.startswith("Predicted numbers look off by one: the mIoU is 0.0")
     # The numbers of the last label, or of none, are no label.
-    unknown = [note for note in card.noted if note.what == "pixels predicted as a number that is no label"]
+    unknown = [note for note in card.noted if note.what.startswith("pixels predicted as a number that is")]
     wrong = [(np.load(tmp_path / "pred" / f"{i}.npy") == LABELS + (numbering is not None)).sum() for i in range(4)]
     if added > 0:
         assert [note.count for note in unknown] == [sum(wrong)]
         assert unknown[0].examples == (str(LABELS + (numbering is not None)),)
         assert "--pred-numbering" in unknown[0].why
+        assert f"pixels predicted as a number that is no label ({unknown[0].examples[0]})" in printed
     else:
         assert not unknown  # -1 says no label
 

@@ -352,3 +352,29 @@ def test_files_are_found_by_id_without_a_look_at_all_others(tmp_path, stored):
     assert find_units(options, ["../masks/a"]) is None
     (tmp_path / "masks" / "b.png").rename(tmp_path / "masks" / "b.PNG")
     assert find_units(options, ["b"]) is None
+
+
+def test_two_maps_with_one_stem_are_an_error_that_names_both(tmp_path):
+    for name in ("gt", "pred"):
+        (tmp_path / name).mkdir()
+    np.save(tmp_path / "gt" / "a.npy", np.zeros((2, 2), np.int64))
+    (tmp_path / "gt" / "a.png").touch()
+    with pytest.raises(DataError, match=r"a\.npy and a\.png") as caught:
+        list_units(SemanticOptions(gt=tmp_path / "gt", pred=tmp_path / "pred", labels="voc20"))
+    assert caught.value.file == str(tmp_path / "gt")
+
+
+def test_an_asymmetric_matrix_is_taken_when_it_is_said_to_be_meant(tmp_path):
+    for name, label in (("gt", 0), ("pred", 1)):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "a.npy", np.full((2, 2), label))
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    (tmp_path / "S.csv").write_text(",cat,dog\ncat,1,.75\ndog,.25,1\n")
+    given = {"gt": tmp_path / "gt", "pred": tmp_path / "pred", "labels": str(tmp_path / "labels.txt")}
+    given |= {"similarity": tmp_path / "S.csv", "compare": (), "resamples": 0}
+    with pytest.raises(DataError, match="expected a symmetric matrix") as caught:
+        list_units(OpenMiouOptions(**given))
+    assert "--asymmetric" in caught.value.remedy
+    card = launch("open-miou", out=tmp_path / "run", given={**given, "asymmetric": True}).scored.scorecard
+    assert card.get("open-pixel-accuracy").value == 0.75
+    assert "rows true" in next(one.meaning for one in card.readings if one.name == "similarity")

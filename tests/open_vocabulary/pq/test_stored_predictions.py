@@ -260,3 +260,28 @@ def test_detectron2s_output_folder_is_read_as_it_is(hardlook, tmp_path):
         png.unlink()
     answer = hardlook(*words[:-1], tmp_path / "third")
     assert (answer.code, "has no PNG" in answer.err, "--pred-masks" in answer.err) == (1, True, True)
+
+
+@pytest.mark.parametrize(("added", "hint"), [(0, ""), (1, "lower"), (-1, "higher")])
+def test_categories_that_are_off_by_one_and_still_valid_are_warned_of(hardlook, tmp_path, added, hint):
+    names = ("cat", "dog", "horse", "sheep", "cow", "bus")
+    categories = {1 + row: (name, True) for row, name in enumerate(names)}
+    images = {k: Drawn([[7, 7], [8, 8]], {7: 2 + k % 4, 8: 2 + (k + 1) % 4}) for k in range(8)}
+    called = {k: Drawn(one.map, {i: label + added for i, label in one.segments.items()}) for k, one in images.items()}
+    write_panoptic(tmp_path, "gt", images, categories)
+    write_panoptic(tmp_path, "pred", called, {})
+    answer = hardlook(*words_of(tmp_path))
+    assert answer.code == 0, answer.err
+    text = " ".join(answer.out.split())
+    warning = "Warning: predicted category ids look off by one: the PQ is 0.000, and 1.000 with every predicted label"
+    assert (f"{warning} one {hint}: check the category_id" in text) == bool(hint)
+    assert ("look off by one" in (tmp_path / "run" / "report.html").read_text()) == bool(hint)
+
+
+def test_a_bad_matrix_is_found_before_units_are_evaluated(hardlook, tmp_path):
+    write_pets(tmp_path)
+    (tmp_path / "S.csv").write_text(",cat,dog,sky\ncat,1,.5,0\ndog,.25,1,0\nsky,0,0,1\n")
+    answer = hardlook(*words_of(tmp_path, "--similarity", tmp_path / "S.csv"))
+    assert answer.code != 0 and "expected a symmetric matrix" in answer.err and "--asymmetric" in answer.err
+    assert not (tmp_path / "run" / "records").exists()
+    assert hardlook(*words_of(tmp_path, "--similarity", tmp_path / "S.csv", "--asymmetric")).code == 0

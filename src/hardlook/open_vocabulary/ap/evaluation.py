@@ -22,9 +22,11 @@ from hardlook.metrics.detection_matching import IOU_THRESHOLDS
 from hardlook.models.answer_checks import check_answers
 from hardlook.models.roles import Instances
 from hardlook.open_vocabulary.ap.units import InstanceImage
+from hardlook.open_vocabulary.label_similarity import make_own_labels
 from hardlook.open_vocabulary.record_columns import read_label_names, relabel_column
 from hardlook.open_vocabulary.units import require_stored
 from hardlook.open_vocabulary.vocabulary import join_labels, join_run_labels
+from hardlook.similarity.labels import LabelSet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,6 +54,7 @@ SCHEMA = RecordSchema(
         Column("negative_labels", "ints", "LVIS: labels that are known to be absent from the image", default=[]),
         Column("partial_labels", "ints", "LVIS: labels whose objects are not all annotated", default=[]),
         Column("frequencies", "text", "LVIS: r, c or f of each of the truth's labels, - for none", default=""),
+        Column("senses", "text", "LVIS: label and synset of its json, a tab between, line by line", default=""),
         Column("detections", "bytes", "the best detections as JSON, or empty", "picture"),
     )
 )
@@ -119,6 +122,7 @@ def make_record(unit: Unit, found: ImageDetections, categories: Mapping[int, str
         "negative_labels": _to_labels(objects.negative_ids, true_labels),
         "partial_labels": _to_labels(objects.not_exhaustive_ids, true_labels),
         "frequencies": "".join(content.frequencies.get(one, "-") for one in true_labels) if content.frequencies else "",
+        "senses": "\n".join(f"{content.categories[one]}\t{sense}" for one, sense in content.synsets.items()),
         "detections": encode_detections(found, labels, content.iou) if content.keep_predictions else b"",
     }
 
@@ -154,6 +158,12 @@ def read_image_inputs(
         overlap.ravel()[np.array(row["pairs"], np.int64)] = row["overlaps"]
         inputs.append((truth, found, overlap))
     return inputs
+
+
+def read_own_labels(records: pl.DataFrame) -> LabelSet | None:
+    """The labels with the senses that the data's json states; None where it states none."""
+    lines = str(records["senses"][0]).split("\n")
+    return make_own_labels(dict(line.split("\t", 1) for line in lines if line))
 
 
 def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:

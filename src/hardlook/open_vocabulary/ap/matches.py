@@ -113,7 +113,9 @@ class WeightedTally:
     def values(self, weights: Numbers | None = None) -> Numbers:
         """(m, entries): the scores where image i counts `weights[:, i]` times; once each for None."""
         if weights is None:
-            once = {name: open_average_precision(table, self.similarity) for name, table in self.tables.items()}
+            # Whether an asymmetric similarity is meant was asked when it was made.
+            tables = self.tables.items()
+            once = {name: open_average_precision(table, self.similarity, asymmetric=True) for name, table in tables}
             return np.array([self.figures(once)])
         return self._figures(self._precisions, weights)
 

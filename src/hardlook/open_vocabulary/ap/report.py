@@ -25,6 +25,7 @@ from hardlook.open_vocabulary.ap.scores import CLASS_QUANTITIES, GROUPS, KINDS, 
 from hardlook.open_vocabulary.ap.units import InstanceImage, read_unit
 from hardlook.open_vocabulary.record_columns import blank_image, read_label_names
 from hardlook.open_vocabulary.sections import (
+    add_warnings,
     build_class_chart,
     build_confusions_section,
     build_measures_section,
@@ -175,7 +176,7 @@ def _build_headline(scorecard: Scorecard) -> Section:
             "its class has objects in the image or is known to be absent; false positives of classes that are not "
             "annotated exhaustively do not count."
         )
-    return Section(title, text, (chart, _build_figures(scorecard)))
+    return Section(title, add_warnings(text, scorecard), (chart, _build_figures(scorecard)))
 
 
 def _is_federated(scorecard: Scorecard) -> bool:

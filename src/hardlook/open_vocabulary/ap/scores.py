@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Reading, Score, Scorecard
 from hardlook.harness.tally import Entry, score_tally, with_ranges
-from hardlook.metrics.average_precision import MatchTable, soft_precision
+from hardlook.metrics.average_precision import MatchTable, soft_precision, vanilla_precision
 from hardlook.metrics.confusion import confusion_costs
 from hardlook.metrics.detection import IGNORED
+from hardlook.open_vocabulary.ap.evaluation import read_own_labels
 from hardlook.open_vocabulary.ap.image_precision import FlatImages, compute_image_precision, match_objects
 from hardlook.open_vocabulary.ap.matches import ALL_CLASSES, Results, RunMatches, WeightedTally, match_records
 from hardlook.open_vocabulary.ap.options import OpenApOptions, choose_protocol, unmatched_ids
@@ -29,15 +30,17 @@ from hardlook.open_vocabulary.label_similarity import (
     compute_label_similarity,
     compute_used_similarity,
 )
+from hardlook.open_vocabulary.off_by_one import describe_shift, shift_labels, warn_of_shift
 from hardlook.open_vocabulary.published import add_comparability
-from hardlook.open_vocabulary.record_columns import flatten_column, read_label_names
+from hardlook.open_vocabulary.record_columns import flatten_column, read_label_names, relabel_column
+from hardlook.similarity.label_sets import load_label_set
 
 if TYPE_CHECKING:
     import polars as pl
 
 # Prefix of a score's name: the kind of AP and how it is matched.
 KINDS = {
-    "": ("vanilla", "COCO's own: matched within classes"),
+    "": ("vanilla", "COCO's rules, or LVIS's for its data: matched within classes"),
     "dagger-": ("dagger", "classes pooled in matching, only the right label counts"),
     "open-": ("open", "classes pooled in matching, similar labels count in part"),
 }
@@ -95,12 +98,13 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenApOpt
     records = records.sort("image_id")  # ties of scores are broken by image id, whatever the units are called
     names = read_label_names(records)
     check_categories(names[: int(records["known"][0])], options)
-    similarity = compute_label_similarity(names, options)
+    own = read_own_labels(records)
+    similarity = compute_label_similarity(names, options, own)
     protocol = read_protocol(records, options)
     tallies = _tally_contexts(records, similarity.matrix, options)
     scores = [score for tally in tallies for score in score_tally(tally, options)]
     table, images = tallies[0].tables[ALL_CLASSES], len(records)
-    for measure, matrix in compute_compared_similarities(names, options).items():
+    for measure, matrix in compute_compared_similarities(names, options, own).items():
         value = soft_precision(table, matrix).summary()["AP"]
         scores.append(Score("open-ap", value, images, slice={"measure": measure}))
     # Among objects that are found at IoU .5, of all areas.
@@ -109,9 +113,36 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenApOpt
         where = {"true": names[true], "called": names[called]}
         scores.append(Score("confused-objects", float(count), images, slice=where))
         scores.append(Score("unforgiven-objects", float(cost), images, slice=where))
-    notes = (*_note_left_out(records, table, names, options), *similarity.notes)
+    hint = _find_off_by_one(records, table, options) if options.data or options.gt else ""
+    warnings = warn_of_shift("predicted category ids look off by one", images, hint)
+    notes = (*_note_left_out(records, table, names, options), *warnings, *similarity.notes)
     scorecard = Scorecard(card.name, card.version, "", tuple(scores), (protocol,), notes)
     return add_comparability(scorecard, options)
+
+
+def _find_off_by_one(records: pl.DataFrame, table: MatchTable, options: OpenApOptions) -> str:
+    """A sentence where all predicted categories one higher or lower would more than double the AP and add .1."""
+    import polars as pl
+
+    names = read_label_names(records)
+    predicted: Sequence[str] = names[: int(records["known"][0])]
+    if options.pred_labels:
+        labels = load_label_set(options.pred_labels)
+        predicted = [labels.names[row] for row in np.argsort(labels.category_ids, kind="stable").tolist()]
+    images = FlatImages.from_records(records)
+    true, called = images.object_labels[images.pair_object], images.labels[images.pair_detection]
+    shifted = {}
+    for word, places in shift_labels(names, predicted).items():
+        # More overlaps of one label are needed for a higher AP; matching anew takes longer than counting these.
+        if (places[called] == true).sum() > (called == true).sum():
+            column = relabel_column(records["labels"], places.__getitem__)
+            moved = records.with_columns(column, pl.lit("\n".join([*names, "(no label)"])).alias("names"))
+            again = _match(moved, options, {}).tables()[ALL_CLASSES]
+            shifted[word] = vanilla_precision(again).summary()["AP"]
+    if not shifted:
+        return ""
+    remedy = "check the category_id of the predictions and --pred-labels, or the order of the model's labels"
+    return describe_shift("AP", vanilla_precision(table).summary()["AP"], shifted, remedy)
 
 
 def read_protocol(records: pl.DataFrame, options: OpenApOptions) -> Reading:
@@ -157,18 +188,21 @@ def compute_run_similarity(records: pl.DataFrame, options: OpenApOptions) -> Mat
     used = np.zeros(len(names), bool)
     for column in ("object_labels", "labels"):
         used[flatten_column(records[column])] = True
-    return compute_used_similarity(names, used, options)
+    return compute_used_similarity(names, used, options, read_own_labels(records))
+
+
+def _match(records: pl.DataFrame, options: OpenApOptions, sets: ClassMasks) -> RunMatches:
+    federated, released = is_federated(records, options), unmatched_ids(options) == "released"
+    limit = _get_limit(options, federated=federated)
+    return match_records(records, max_detections=limit, released=released, sets=sets, federated=federated)
 
 
 def _tally_contexts(records: pl.DataFrame, similarity: Matrix, options: OpenApOptions) -> list[WeightedTally]:
-    names, value = read_label_names(records), unmatched_ids(options)
+    names = read_label_names(records)
     sets = load_class_sets(options.class_sets, names)
     federated = is_federated(records, options)
-    reading = f"unmatched={value}" + (", protocol=lvis" if federated else "")
-    matches = match_records(
-        records, max_detections=_get_limit(options, federated=federated), released=value == "released", sets=sets,
-        federated=federated,
-    )  # fmt: skip
+    reading = f"unmatched={unmatched_ids(options)}" + (", protocol=lvis" if federated else "")
+    matches = _match(records, options, sets)
     groups = read_groups(records) if federated else {}
     counts = _count_class_images(matches)
     class_images, present = dict(zip(names, counts, strict=True)), np.array(counts) > 0

@@ -32,7 +32,7 @@ from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.models.roles import Image
 from hardlook.open_vocabulary.ap.options import OpenApOptions
-from hardlook.open_vocabulary.label_similarity import check_similarity, find_label
+from hardlook.open_vocabulary.label_similarity import check_similarity, find_label, make_own_labels
 from hardlook.open_vocabulary.units import check_size, find_scenes, list_given_sources, list_scenes
 from hardlook.open_vocabulary.vocabulary import join_labels
 from hardlook.similarity.label_sets import load_label_set
@@ -54,7 +54,7 @@ class InstanceImage:
     """The payload of a unit: an image with its objects and, once prepared, its pixels where a model needs them.
 
     `categories` maps the truth's category ids, ascending, to names; `predicted_categories` those of stored detections;
-    `frequencies` LVIS's category ids to r, c or f.
+    `frequencies` LVIS's category ids to r, c or f, `synsets` to the senses that its json states.
     """
 
     categories: Mapping[int, str]
@@ -62,6 +62,7 @@ class InstanceImage:
     keep_predictions: bool
     predicted_categories: Mapping[int, str] = field(default_factory=dict)
     frequencies: Mapping[int, str] = field(default_factory=dict)
+    synsets: Mapping[int, str] = field(default_factory=dict)
     context: str = ""
     scene: tuple[PlantedWorld, int] | None = None
     objects: ImageObjects | None = field(default=None, repr=False)
@@ -145,7 +146,13 @@ def _list_truth(
     options: OpenApOptions, truth: InstanceDataset, images: Path | None, files: Mapping[int, Stored]
 ) -> list[Unit]:
     """One unit per image, which lies in the folder `images`, or is one of `files` by image id."""
-    shared = InstanceImage(truth.categories, options.iou, options.keep_predictions, frequencies=truth.frequencies)
+    shared = InstanceImage(
+        truth.categories,
+        options.iou,
+        options.keep_predictions,
+        frequencies=truth.frequencies,
+        synsets=truth.synsets,
+    )
     if options.pred is None:
         return _list_images(truth, shared, images, {}, files)
     predicted: Mapping[int, str] = truth.categories
@@ -234,7 +241,8 @@ def _check_truth(truth: InstanceDataset, path: Path, options: OpenApOptions) -> 
     predicted = load_label_set(options.pred_labels).names if options.pred_labels else ()
     try:
         together, _ = join_labels(names, predicted)
-        check_similarity(together, options, complete=options.pred is not None)
+        own = make_own_labels({truth.categories[category]: sense for category, sense in truth.synsets.items()})
+        check_similarity(together, options, own, complete=options.pred is not None)
     except DataError as error:
         raise error.at(file=path) from None
     return truth

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
-from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
 from hardlook.harness.tally import DIFFERENCE, Entry, SoftTally, score_tally, with_ranges
 from hardlook.metrics import mean_iou as metric
@@ -35,9 +34,9 @@ from hardlook.open_vocabulary.miou.evaluation import (
     sum_pairs,
 )
 from hardlook.open_vocabulary.miou.options import OpenMiouOptions, SemanticOptions, mean_over
+from hardlook.open_vocabulary.off_by_one import describe_shift, shift_labels, warn_of_shift
 from hardlook.open_vocabulary.published import add_comparability
 from hardlook.open_vocabulary.record_columns import flatten_column, read_label_names
-from hardlook.open_vocabulary.vocabulary import join_labels
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.pair_measures import PairSimilarity
 
@@ -49,8 +48,6 @@ MAX_CONFUSIONS = 25
 RANGES = {"open-gain": DIFFERENCE}
 # Counts of images at a time, images x labels: a bound on memory.
 MAX_COUNTS = 2**20
-# What labels one higher or lower must add to the mIoU to be worth a warning; it must also more than double.
-MIN_SHIFT_GAIN = 0.1
 
 Matrix = NDArray[np.float64]
 Similarity = Matrix | PairSimilarity
@@ -141,36 +138,27 @@ def note_numbering(records: pl.DataFrame, options: SemanticOptions) -> tuple[Lef
             "--pred-labels, --labels, --numbering and --pred-numbering"
         )
         shown = tuple(map(str, distinct[:5]))
-        what = "pixels predicted as a number that is no label"
+        more = f" and {len(distinct) - len(shown)} more" if len(distinct) > len(shown) else ""
+        what = f"pixels predicted as a number that is no label ({', '.join(shown)}{more})"
         notes.append(LeftOut(what, int(pixels.sum()), why, shown, kept=True))
-    if (options.data or options.gt) and (hint := _find_off_by_one(records, options)):
-        notes.append(LeftOut("predicted numbers look off by one", len(records), hint, kept=True, warning=True))
-    return tuple(notes)
+    hint = _find_off_by_one(records, options) if options.data or options.gt else ""
+    return (*notes, *warn_of_shift("predicted numbers look off by one", len(records), hint))
 
 
 def _find_off_by_one(records: pl.DataFrame, options: SemanticOptions) -> str:
     """A sentence where all predictions one higher or lower would more than double the mIoU and raise it by .1."""
     pairs, names = sum_pairs(records), read_label_names(records)
     pred_labels = options.pred_labels if isinstance(options, OpenMiouOptions) else None
-    _, places = join_labels(names, load_label_set(pred_labels).names if pred_labels else names)
-    counts = metric.class_counts_of_pairs(pairs)
-    score, over = float(metric.mean_iou(counts, mean_over(options))), mean_over(options)
-    shifted = {}
-    for shift, word in ((-1, "lower"), (1, "higher")):
-        # The last entry is "no label", and so is what a shift moves out of the list.
-        table = np.full(pairs.classes + 1, pairs.classes)
-        table[places[1:] if shift < 0 else places[:-1]] = places[:-1] if shift < 0 else places[1:]
-        true, called, pixels = pairs.pairs()
-        moved = PairCounts(pairs.classes, ignore=None)
+    predicted = load_label_set(pred_labels).names if pred_labels else names
+    over, shifted = mean_over(options), {}
+    true, called, pixels = pairs.pairs()
+    for word, table in shift_labels(names, predicted).items():
+        moved = PairCounts(pairs.classes, ignore=None, most_in_table=MAX_MATRIX_LABELS)
         moved.add_cells(true * (pairs.classes + 1) + table[called], pixels)
         shifted[word] = float(metric.mean_iou(metric.class_counts_of_pairs(moved), over))
-    word = max(shifted, key=shifted.__getitem__)
-    if not (shifted[word] > 2 * score and shifted[word] - score >= MIN_SHIFT_GAIN):
-        return ""
-    return (
-        f"the mIoU is {format_fixed(score, 3)}, and {format_fixed(shifted[word], 3)} with every predicted label one "
-        f"{word}: check --numbering and --pred-numbering, or the order of the model's labels"
-    )
+    score = float(metric.mean_iou(metric.class_counts_of_pairs(pairs), over))
+    remedy = "check --numbering and --pred-numbering, or the order of the model's labels"
+    return describe_shift("mIoU", score, shifted, remedy)
 
 
 def tally_records(records: pl.DataFrame, options: OpenMiouOptions) -> list[SoftTally]:
@@ -335,12 +323,12 @@ def _sum_by_image(records: pl.DataFrame, similarity: Similarity) -> tuple[Any, A
     hit = true == called
     found, all_true = add(of_true, share * cells.pixels), add(of_true, cells.pixels)
     false = add(of_called, ((1 - share) * cells.pixels)[labelled])
-    hard = [add(of_true[hit], cells.pixels[hit]), all_true, add(of_called, cells.pixels[labelled])]
+    counted = [add(of_true[hit], cells.pixels[hit]), all_true, add(of_called, cells.pixels[labelled])]
     image, label = slots // classes, slots % classes
     rows = np.concatenate([image] * 6)
     columns = np.concatenate([block * classes + label for block in range(6)])
     sums = csr_array(
-        (np.concatenate([*hard, found, all_true, found + false]), (rows, columns)), (cells.images, 6 * classes)
+        (np.concatenate([*counted, found, all_true, found + false]), (rows, columns)), (cells.images, 6 * classes)
     )
     sums.eliminate_zeros()
     return sums, csr_array((np.ones(len(slots), np.int64), (image, label)), (cells.images, classes))

@@ -375,7 +375,8 @@ def _find_label_maps(folder: Path) -> dict[str, Path]:
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() in _MAP_SUFFIXES:
             if path.stem in paths:
-                raise DataError(f"two label maps are called {path.stem!r}", file=path, remedy="keep one of them")
+                what = f"two label maps have one stem: {paths[path.stem].name} and {path.name}"
+                raise DataError(what, file=folder, unit=path.stem, remedy="keep one of them, or rename one")
             paths[path.stem] = path
     return paths
 

@@ -18,6 +18,7 @@ from hardlook.open_vocabulary.pq.evaluation import draw_labels, read_matches, re
 from hardlook.open_vocabulary.pq.units import SegmentedImage, read_unit
 from hardlook.open_vocabulary.record_columns import blank_image, decode_label_map
 from hardlook.open_vocabulary.sections import (
+    add_warnings,
     build_class_chart,
     build_confusions_section,
     build_measures_section,
@@ -105,7 +106,7 @@ def _build_headline(scorecard: Scorecard) -> Section:
         f"{format_fixed(opened, 3)}. "
         "The remaining segments are missed, badly outlined, or wrong by more than a choice of words."
     )
-    return Section("Gain from similarity", text, tuple(charts))
+    return Section("Gain from similarity", add_warnings(text, scorecard), tuple(charts))
 
 
 def _build_classes(records: pl.DataFrame, scorecard: Scorecard) -> Section:

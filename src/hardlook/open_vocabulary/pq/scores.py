@@ -11,17 +11,19 @@ from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
 from hardlook.harness.tally import DIFFERENCE, Entry, SoftTally, score_tally, with_ranges
 from hardlook.metrics.open_pq import class_quality, mean_quality, quality_sums, quality_sums_by_image, segment_costs
-from hardlook.metrics.panoptic import SegmentMatches
+from hardlook.metrics.panoptic import NO_PARTNER, SegmentMatches
 from hardlook.open_vocabulary.class_sets import load_class_sets
 from hardlook.open_vocabulary.label_similarity import (
     compute_compared_similarities,
     compute_label_similarity,
     compute_used_similarity,
 )
+from hardlook.open_vocabulary.off_by_one import describe_shift, shift_labels, warn_of_shift
 from hardlook.open_vocabulary.pq.annotations import PanopticVocabulary
 from hardlook.open_vocabulary.pq.evaluation import read_matches, read_vocabulary
 from hardlook.open_vocabulary.pq.options import OpenPqOptions, get_crowds_reading
 from hardlook.open_vocabulary.published import add_comparability
+from hardlook.similarity.label_sets import load_label_set
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,7 +84,9 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenPqOpt
         where = {"true": names[true], "called": names[called]}
         scores.append(Score("misnamed-segments", float(count), matches.images, slice=where))
         scores.append(Score("unforgiven-segments", float(cost), matches.images, slice=where))
-    notes = (*_note_left_out(records, matches), *similarity.notes)
+    hint = _find_off_by_one(matches, vocabulary, options) if options.data or options.gt else ""
+    warnings = warn_of_shift("predicted category ids look off by one", matches.images, hint)
+    notes = (*_note_left_out(records, matches), *warnings, *similarity.notes)
     return add_comparability(Scorecard(card.name, card.version, "", tuple(scores), left_out=notes), options)
 
 
@@ -171,6 +175,42 @@ def _tally(
         ]
     sums = np.stack([hard, soft], axis=1).reshape(len(hard), -1)
     return SoftTally(with_ranges(entries, RANGES), sums, statistic, ("open-pq", "bootstrap", *where.values()), "image")
+
+
+def _find_off_by_one(matches: SegmentMatches, vocabulary: PanopticVocabulary, options: OpenPqOptions) -> str:
+    """A sentence where all predicted categories one higher or lower would more than double the PQ and add .1.
+
+    Segments on void or crowd are excused as they were under their own label.
+    """
+    names, closed = vocabulary.names, np.eye(len(vocabulary.names))
+    predicted = names
+    if options.pred_labels:
+        labels = load_label_set(options.pred_labels)
+        predicted = tuple(labels.names[row] for row in np.argsort(labels.category_ids, kind="stable").tolist())
+
+    def compute_quality(some: SegmentMatches) -> float:
+        return float(mean_quality(quality_sums(some, closed, vocabulary.things))[0])
+
+    shifted = {}
+    for word, table in shift_labels(names, predicted).items():
+        paired = matches.called >= 0
+        called = np.where(paired, table[matches.called], NO_PARTNER)
+        # A segment that is of no label after the shift is none: its true one is missed.
+        lost = called == len(names)
+        called[lost] = NO_PARTNER
+        kept = ~(lost & (matches.true < 0))
+        moved = SegmentMatches(
+            matches.image[kept],
+            matches.true[kept],
+            called[kept],
+            np.where(lost, 0, matches.intersection)[kept],
+            np.where(lost, 0, matches.union)[kept],
+            (matches.excused & ~lost)[kept],
+            matches.images,
+        )
+        shifted[word] = compute_quality(moved)
+    remedy = "check the category_id of the predictions and --pred-labels, or the order of the model's labels"
+    return describe_shift("PQ", compute_quality(matches), shifted, remedy)
 
 
 def _note_left_out(records: pl.DataFrame, matches: SegmentMatches) -> list[LeftOut]:
