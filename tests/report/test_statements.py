@@ -65,11 +65,23 @@ def test_the_slice_that_the_average_hides_is_named_beside_the_others():
     )
 
 
-def test_the_mean_of_the_others_counts_their_images():
-    values = [score("iou", 0.2, **{"class": "a"}), score("iou", 0.62, **{"class": "b"})]
+def test_the_others_are_in_the_mean_of_slices_as_the_average_is():
+    values = [score("iou", 0.2, **{"class": "a"}), score("iou", 0.6, **{"class": "b"})]
     values.append(score("iou", 0.9, 0.02, n=120, **{"class": "c"}))
-    # (40 * 0.62 + 120 * 0.9) / 160 = 0.83
-    assert "the class a: its IoU is 0.20 (0.17 to 0.23), against 0.83" in say(score("miou", 0.6), *values)[1]
+    # (0.6 + 0.9) / 2, and not (40 * 0.6 + 120 * 0.9) / 160 = 0.825
+    assert (
+        "the class a: its IoU is 0.20 (0.17 to 0.23), against 0.75 in the mean of"
+        in say(score("miou", 0.6), *values)[1]
+    )
+
+
+def test_where_a_large_slice_pulls_the_mean_to_the_other_side_its_weight_is_told():
+    values = [score("iou", 0.5, 0.01, n=100, **{"class": "a"}), score("iou", 0.9, 0.01, n=2000, **{"class": "b"})]
+    values += [score("iou", 0.2, 0.9, n=11, **{"class": name}) for name in "cdefg"]
+    # The five small slices have a mean of (0.9 + 5 * 0.2) / 6 = 0.32; weighted by images it is above 0.5.
+    said = say(score("miou", 0.6), *values)[1]
+    assert said.startswith("The average hides the class a: its IoU is 0.50") and "against 0.881 in" in said
+    assert said.endswith("in the mean of the other 6 classes, weighted by images.")
 
 
 def test_where_lower_is_better_the_high_slice_is_hidden():

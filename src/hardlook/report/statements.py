@@ -160,31 +160,36 @@ def _describe_slice(
     test: SliceTest, keys: Sequence[str], tests: Sequence[SliceTest], known: Mapping[str, ScoreMeaning]
 ) -> str:
     """A slice that differs from the rest beyond chance; slices with the same value are counted with it."""
-    score = test.score
+    same = [one for one in tests if one.differs and one.score.value == test.score.value]
+    score = same[0].score
     parts = [f"{key} {score.slice[key]}" for key in keys]
     where = f"the {parts[0]}" if len(parts) == 1 else f"the slice of {' and '.join(parts)}"
-    same = [one for one in tests if one.differs and one.score.value == score.value]
     rest = [one for one in tests if not math.isnan(one.adjusted) and one not in same]
     decimals = _choose_decimals(score)
     title = _get_title(score, known)
     own = f"{'their' if len(same) > 1 else 'its'} {title}{',' if ',' in title else ''}"
     bounds = format_interval(*get_bounds(score), decimals)
     value = f"{format_number(score.value, decimals)} ({bounds})"
-    numbers = f"{own} is {value}, against {_describe_rest(rest, keys, decimals)}"
+    numbers = f"{own} is {value}, against {_describe_rest(test, rest, keys, decimals)}"
     more = f" and {len(same) - 1} more" if len(same) > 1 else ""
     if _is_worse(test, known):
         return f"The average hides {where}{more}: {numbers}."
     return f"{where[0].upper()}{where[1:]}{more} stand{'' if more else 's'} out: {numbers}."
 
 
-def _describe_rest(rest: Sequence[SliceTest], keys: Sequence[str], decimals: int) -> str:
-    """The mean of the other slices, weighted by their clusters; of a single one its value and name."""
-    weights = [count_clusters(one.score)[0] for one in rest]
-    mean = sum(one.score.value * weight for one, weight in zip(rest, weights, strict=True)) / sum(weights)
-    value = format_number(mean, decimals)
+def _describe_rest(test: SliceTest, rest: Sequence[SliceTest], keys: Sequence[str], decimals: int) -> str:
+    """The mean of the other slices; of a single one its value and name."""
     if len(rest) == 1:
-        return f"{value} for {' and '.join(rest[0].score.slice[key] for key in keys)}"
-    return f"{value} in the mean of the other {len(rest):,} {name_several(keys[0]) if len(keys) == 1 else 'slices'}"
+        name = " and ".join(rest[0].score.slice[key] for key in keys)
+        return f"{format_number(rest[0].score.value, decimals)} for {name}"
+    mean = sum(one.score.value for one in rest) / len(rest)
+    others = f"in the mean of the other {len(rest):,} {name_several(keys[0]) if len(keys) == 1 else 'slices'}"
+    # The test weighs slices by their images: a large one may pull the mean to the other side.
+    if (mean > test.score.value) != (test.rest > test.score.value):
+        return (
+            f"{format_number(test.rest, decimals)} {others}, weighted by {name_several(count_clusters(test.score)[1])}"
+        )
+    return f"{format_number(mean, decimals)} {others}"
 
 
 def _describe_unclear(kinds: Sequence[_Kind]) -> str:
