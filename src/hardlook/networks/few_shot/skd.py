@@ -1,0 +1,76 @@
+"""SKD. Rajasegaran et al., Self-supervised Knowledge Distillation for Few-shot Learning, BMVC 2021."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from hardlook.networks.few_shot.method import FewShotMethod
+from hardlook.networks.few_shot.rfs import Teacher, distillation
+
+
+def rotate(images: Tensor, quarters: int) -> Tensor:
+    """Images (n, C, h, w) turned counterclockwise by a number of quarters."""
+    return torch.rot90(images, quarters, (2, 3))
+
+
+class Skd(FewShotMethod):
+    """Generation 0 also predicts the rotation of its images, from the class scores; generation 1 learns from it.
+
+    Generation 0: cross-entropy over four rotations plus `alpha` times the binary cross-entropy of the rotation.
+    Generation 1 (`distilled`): distillation of the upright scores plus `distance_weight` times the mean distance
+    between the scores of images and of the same turned upside down, over 3. At test time as RFS (`logistic`).
+    """
+
+    stages = ("classes",)
+    learner = "logistic"
+
+    def __init__(
+        self,
+        backbone: nn.Module | None = None,
+        *,
+        channels: int = 64,
+        classes: int = 64,
+        alpha: float = 2.0,
+        distance_weight: float = 0.1,
+        distilled: bool = False,
+    ) -> None:
+        super().__init__(backbone)
+        self.cls_classifier = nn.Linear(channels, classes)
+        self.rot_classifier = nn.Linear(classes, 4)
+        self.alpha, self.distance_weight = alpha, distance_weight
+        if distilled:
+            self.learn_from_itself()
+
+    @classmethod
+    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
+        """The method on a backbone, as the training loop makes it."""
+        return cls(backbone, channels=channels, classes=classes, **options)
+
+    def learn_from_itself(self) -> None:
+        """Start generation 1: what has been learned so far becomes the teacher."""
+        classifier = copy.deepcopy(self.cls_classifier)
+        self.distill_layer = Teacher(copy.deepcopy(self.emb_func), cls_classifier=classifier).eval()
+
+    def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss of generation 0, or of generation 1 where there is a teacher."""
+        if hasattr(self, "distill_layer"):
+            return self._distilled_loss(images)
+        turned = torch.cat([rotate(images, quarters) for quarters in range(4)])
+        scores = self.cls_classifier(self.emb_func(turned))
+        rotations = torch.arange(4, device=images.device).repeat_interleave(len(images))
+        targets = functional.one_hot(rotations, 4).to(scores.dtype)
+        rotation_loss = functional.binary_cross_entropy_with_logits(self.rot_classifier(scores), targets)
+        return functional.cross_entropy(scores, labels.repeat(4)) + self.alpha * rotation_loss, scores
+
+    def _distilled_loss(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        scores = self.cls_classifier(self.emb_func(torch.cat([images, rotate(images, 2)])))
+        upright, turned = scores.chunk(2)
+        with torch.no_grad():
+            teacher = self.distill_layer.get_submodule("cls_classifier")(self.distill_layer.emb_func(images))
+        distances = (turned - upright).norm(dim=1).mean() / 3
+        return distillation(upright, teacher) + self.distance_weight * distances, scores

@@ -1,0 +1,230 @@
+"""Methods that train a classifier of the training classes: released code, training and test time."""
+
+import numpy as np
+import pytest
+import torch
+from few_shot_goldens import check_episode_case, list_cases, read_episodes
+from goldens import fill, plus, read_golden, rule_value
+
+from hardlook.models.registry import build as build_model
+from hardlook.models.roles import Episode
+from hardlook.networks.backbones import build_backbone
+from hardlook.networks.few_shot.baseline import Baseline
+from hardlook.networks.few_shot.baseline_pp import BaselinePlusPlus
+from hardlook.networks.few_shot.meta_baseline import DiffKendall, MetaBaseline
+from hardlook.networks.few_shot.method import Episodes
+from hardlook.networks.few_shot.neg_cosine import NegCosine
+from hardlook.networks.few_shot.rfs import Rfs
+from hardlook.networks.few_shot.s2m2 import S2m2
+from hardlook.networks.few_shot.skd import Skd, rotate
+from hardlook.networks.few_shot.support_heads import HeadTraining
+
+SHOTS = ("1shot", "5shot")
+
+
+def in_order(key, epoch, count):
+    return np.arange(count)
+
+
+def shuffled():
+    """Each epoch the next permutation of one generator, as the goldens draw them."""
+    rng, drawn = np.random.Generator(np.random.PCG64(4242)), {}
+
+    def order(key, epoch, count):
+        while epoch not in drawn:
+            drawn[len(drawn)] = rng.permutation(count)
+        return drawn[epoch]
+
+    return order
+
+
+def starts(prefix):
+    return lambda name, shape: torch.from_numpy(rule_value(f"inner.{prefix}{name}", shape).astype(np.float32))
+
+
+def joined(episodes):
+    """Features of a golden episode in its own order, and the labels of the class losses."""
+    rows = torch.cat([episodes.support[0], episodes.query[0].unflatten(0, (episodes.ways, -1))], 1).flatten(0, 1)
+    return rows, torch.arange(len(rows)) * 7 % 64
+
+
+# Golden, method, kind of head, scale, prefix of the head's names, epochs, and whether its d64 cases use Adam.
+HEADS = {
+    "baseline": (Baseline, "linear", 1.0, "", 100, 1e-3),
+    "baseline_pp": (BaselinePlusPlus, "weight-norm", 2.0, "fc.", 100, 1e-2),
+    "negative_margin": (NegCosine, "cosine", 5.0, "", 100, None),
+    "s2m2": (S2m2, "weight-norm", 2.0, "L.", 300, None),
+}
+HEAD_CASES = [(name, case) for name in HEADS for case in list_cases(name, choose=lambda case: case.endswith(SHOTS))]
+
+
+@pytest.mark.parametrize(("name", "case"), HEAD_CASES)
+def test_heads_trained_on_the_support_equal_the_released_ones(name, case):
+    golden = read_golden("few_shot", f"method_{name}")
+    _, kind, scale, prefix, epochs, adam = HEADS[name]
+    given = {"kind": kind, "scale": scale, "epochs": epochs, "start": starts(prefix)}
+    if adam and case.startswith("d64/"):
+        given |= {"optimiser": "adam", "rate": adam}
+    episodes = read_episodes(golden, case)
+    for order, array in ((in_order, "logits_shuffle_none"), (shuffled(), "logits_shuffle_pcg")):
+        training = HeadTraining(**given, order=order)
+        golden.check(f"{case}/{array}", training.classify(episodes)[0])
+    training = HeadTraining(**given, order=in_order)
+    head = training.fit(episodes.support.flatten(1, 2), episodes.support_labels(), 5, [""])
+    for name_of_tensor, values in head.items():
+        golden.check(f"{case}/inner_after:{prefix}{name_of_tensor}", values[0])
+
+
+TRAINING_CASES = [(name, case) for name, case in HEAD_CASES if name != "s2m2"]
+
+
+@pytest.mark.parametrize(("name", "case"), TRAINING_CASES)
+def test_the_loss_on_classes_equals_the_released_one(name, case):
+    golden = read_golden("few_shot", f"method_{name}")
+    made = HEADS[name][0](channels=640 if "d640" in case else 64)
+    golden.check_names(made, case)
+    method = fill(made).double()
+    rows, labels = joined(read_episodes(golden, case))
+    rows.requires_grad_()
+    loss, scores = method.class_loss(rows, labels)
+    golden.check(f"{case}/train_logits", scores)
+    golden.check_value(case, "train_loss", loss.detach())
+    loss.backward()
+    golden.check(f"{case}/grad_input", rows.grad)
+    golden.check_gradients(case, method)
+
+
+@pytest.mark.parametrize("case", ["train_simple", "train_distill"])
+def test_rfs_trains_as_released(case):
+    golden = read_golden("few_shot", "method_rfs")
+    method = Rfs(distilled=case == "train_distill")
+    golden.check_names(method, case)
+    fill(method).double()
+    rows, labels = joined(read_episodes(golden, "d64/1shot"))
+    rows.requires_grad_()
+    loss, scores = method.train().class_loss(rows, labels)
+    golden.check(f"{case}/train_logits", scores)
+    golden.check_value(case, "loss", loss.detach())
+    loss.backward()
+    golden.check(f"{case}/grad_input", rows.grad)
+    golden.check_gradients(case, method)
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [(name, case) for name in ("rfs", "skd") for case in list_cases(name, choose=lambda case: case.endswith(SHOTS))],
+)
+def test_logistic_regression_is_the_registered_learner(name, case):
+    golden = read_golden("few_shot", f"method_{name}")
+    assert {"rfs": Rfs, "skd": Skd}[name].learner == "logistic"
+    episodes = read_episodes(golden, case, torch.float32)
+    support, query = episodes.support[0].flatten(0, 1).numpy(), episodes.query[0].numpy()
+    episode = Episode(support, episodes.support_labels().numpy(), query, ways=5)
+    [scores] = build_model("logistic", role="few-shot-learner").classify([episode])
+    expected = golden.arrays[f"{case}/decision"]
+    centred = scores - scores.mean(1, keepdims=True)
+    # scikit-learn stops at a gradient of 1e-4; both are close to the same minimum.
+    np.testing.assert_allclose(centred, expected - expected.mean(1, keepdims=True), atol=2e-3)
+    assert np.array_equal(scores.argmax(1), golden.arrays[f"{case}/predicted"])
+
+
+@pytest.mark.parametrize("case", ["train_gen0", "train_gen1"])
+def test_skd_trains_as_released(case):
+    golden = read_golden("few_shot", "method_skd")
+    given = golden.facts["cases"][case]["input"]
+    method = Skd(build_backbone("conv64f"), alpha=1.0, distilled=case == "train_gen1")
+    golden.check_names(method, case)
+    fill(method).double().train()
+    images = golden.images(given["seed"], given["shape"])
+    loss, scores = method.class_loss(images, torch.tensor(given["labels"]))
+    golden.check(f"{case}/train_logits", scores)
+    golden.check_value(case, "loss", loss.detach())
+    loss.backward()
+    largest = max(float(value.grad.norm()) for value in method.parameters() if value.grad is not None)
+    for key in golden.arrays.files:
+        if key.startswith(f"{case}/grad:") and not key.endswith("_f64"):
+            gradient = method.get_parameter(key.split("grad:")[1]).grad
+            if float(gradient.norm()) > 1e-9 * largest:
+                golden.check(key, gradient)
+
+
+@pytest.mark.parametrize("level", [0, 1, 4])
+def test_s2m2_trains_as_released(level):
+    golden = read_golden("few_shot", "method_s2m2")
+    case = f"train_mixup_layer{level}"
+    given = golden.facts["cases"][case]["input"]
+    permutation = torch.tensor(given["mix_permutation"])
+
+    def mixing(levels, labels):
+        assert levels == 5
+        return level, given["lam"], permutation
+
+    method = S2m2(build_backbone("resnet18"), mixing=mixing, rotated=torch.arange)
+    golden.check_names(method, "train_mixup_layer0")
+    fill(method).double().train()
+    images = golden.images(given["seed"], given["shape"])
+    loss, scores = method.class_loss(images, torch.tensor(given["labels"]))
+    golden.check(f"{case}/train_logits", scores)
+    golden.check_value(case, "loss", loss.detach())
+
+
+@pytest.mark.parametrize("case", list_cases("meta_baseline", choose=lambda case: case.endswith(SHOTS)))
+def test_meta_baseline_equals_the_released_code(case):
+    check_episode_case(read_golden("few_shot", "method_meta_baseline"), case, MetaBaseline, special={"temp": plus(10)})
+
+
+def test_pre_training_of_meta_baseline_equals_the_released_code():
+    golden = read_golden("few_shot", "method_meta_baseline")
+    method = fill(MetaBaseline(classes=64), special={"temp": plus(10)}).double()
+    loss, _ = method.class_loss(*joined(read_episodes(golden, "d64/1shot")))
+    golden.check_value("pretrain_d64", "loss", loss.detach())
+
+
+@pytest.mark.parametrize("case", list_cases("meta_baseline_kendall"))
+def test_diff_kendall_equals_the_released_code(case):
+    # At test time scores are shares of 2,016 pairs: a tie in float32 moves one by a pair.
+    check_episode_case(read_golden("few_shot", "method_meta_baseline_kendall"), case, DiffKendall, float32=False)
+
+
+def test_kendall_is_that_of_scipy(monkeypatch):
+    from scipy.stats import kendalltau
+
+    from hardlook.networks.few_shot import meta_baseline
+
+    rng = torch.Generator().manual_seed(0)
+    episodes = Episodes(
+        torch.randn(2, 3, 1, 7, generator=rng, dtype=torch.float64),
+        torch.randn(2, 4, 7, generator=rng, dtype=torch.float64),
+    )
+    scores = DiffKendall().eval().score(episodes)
+    for task, query, way in np.ndindex(2, 4, 3):
+        expected = kendalltau(episodes.query[task, query], episodes.support[task, way, 0]).statistic
+        assert scores[task, query, way].item() == pytest.approx(expected)
+    monkeypatch.setattr(meta_baseline, "BLOCK", 30)
+    torch.testing.assert_close(DiffKendall().eval().score(episodes), scores)
+
+
+def test_rotations_are_quarters_of_a_turn():
+    image = torch.arange(4.0).reshape(1, 1, 2, 2)
+    assert torch.equal(rotate(rotate(image, 1), 3), image) and torch.equal(rotate(image, 4), image)
+    assert rotate(image, 1).flatten().tolist() == [1.0, 3.0, 0.0, 2.0]
+
+
+def test_heads_are_drawn_from_the_key_and_not_from_the_place():
+    rng = torch.Generator().manual_seed(0)
+    support, query = torch.randn(2, 3, 2, 6, generator=rng), torch.randn(2, 5, 6, generator=rng)
+    training = HeadTraining(epochs=3)
+    together = training.classify(Episodes(support, query, keys=("a", "b")))
+    alone = training.classify(Episodes(support[1:], query[1:], keys=("b",)))
+    torch.testing.assert_close(together[1:], alone)
+    other = training.classify(Episodes(support[1:], query[1:], keys=("c",)))
+    assert not torch.allclose(alone, other)
+
+
+def test_a_teacher_stays_as_it_is():
+    torch.manual_seed(0)
+    method = Rfs(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4)), channels=4, classes=3)
+    method.learn_from_itself()
+    method.train()
+    assert not method.distill_layer.training and method.emb_func.training
+    assert not any(value.requires_grad for value in method.distill_layer.parameters())
