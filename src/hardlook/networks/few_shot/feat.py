@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod, Stage, cross_entropy, squared_distances
+from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy, squared_distances
 
 
 class SetAttention(nn.Module):
@@ -45,7 +45,7 @@ class FEAT(FewShotMethod):
     while its rows are sorted by class: most rows are asked for a wrong class.
     """
 
-    stages: ClassVar[tuple[Stage, ...]] = ("classes", "episodes")
+    stages = ("classes", "episodes")
 
     def __init__(
         self,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.few_shot.descriptors import as_descriptors, class_descriptors
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod, Stage, cross_entropy
+from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy
 
 RELEASED_CHANNELS = 640
 LEAST_WEIGHT = 1e-6
@@ -62,7 +62,8 @@ class FRN(FewShotMethod):
     """
 
     inputs = "maps"
-    stages: ClassVar[tuple[Stage, ...]] = ("classes", "episodes")
+    stages = ("classes", "episodes")
+    adapts = True
 
     def __init__(
         self,

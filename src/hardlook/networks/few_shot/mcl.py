@@ -66,6 +66,8 @@ class MCL(FewShotMethod):
 class R2D2MCL(MCL):
     """R2D2 on mean supports; a query is the sum of its positions weighted by their shares of the visits."""
 
+    adapts = True
+
     def __init__(
         self,
         backbone: nn.Module | None = None,
