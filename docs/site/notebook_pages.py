@@ -86,7 +86,7 @@ def _show(output):
     if "text/html" in data:
         # One line per paragraph would be read as Markdown.
         inner = "".join(data["text/html"]).replace("\n\n", "\n")
-        return f'<div class="cell-output">\n{inner}\n</div>'
+        return f'<div class="cell-output" style="overflow-x:auto">\n{inner}\n</div>'
     if "image/png" in data:
         return f'<img src="data:image/png;base64,{data["image/png"].strip()}"/>'
     return _show_text("".join(data["text/plain"])) if "text/plain" in data else ""
