@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 FAMILIES := $(VENV)-families
 
-.PHONY: demo test test-families lint docs clean
+.PHONY: demo test test-again test-families lint docs clean
 
 demo: $(VENV)/core-installed
 	$(BIN)/hardlook demo --out demo
@@ -14,7 +14,17 @@ demo: $(VENV)/core-installed
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/everything-installed $(FAMILIES)/installed
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder; tests=$$?; \
-	$(MAKE) --no-print-directory test-families && exit $$tests
+	echo $$tests > $(VENV)/tests-status; $(MAKE) --no-print-directory test-families && exit $$tests
+
+# What failed in `make test`, alone on the machine: tests of kills, servers and browsers may fail because of what runs beside them.
+# Only after tests that failed (status 1), not after an error of pytest itself.
+test-again: export PYTHONDONTWRITEBYTECODE =
+test-again:
+	case $$(cat $(VENV)/tests-status) in \
+		0) ;; \
+		1) $(BIN)/python -m pytest --last-failed --last-failed-no-failures none -m "not families" ;; \
+		*) exit 1 ;; \
+	esac && $(MAKE) --no-print-directory test-families
 
 # Models of timm, torchvision and segmentation-models-pytorch.
 test-families: export PYTHONDONTWRITEBYTECODE =

@@ -73,7 +73,7 @@ class HeadTraining:
         if self.kind == "weight-norm":
             units = features / (features.norm(dim=-1, keepdim=True) + 1e-5)
             weight = head["weight_g"] * head["weight_v"] / head["weight_v"].norm(dim=-1, keepdim=True)
-            return self.scale * units @ weight.mT
+            return torch.as_tensor(self.scale * units @ weight.mT)
         units = functional.normalize(features, dim=-1)
         return torch.as_tensor(self.scale * units @ functional.normalize(head["weight"], dim=-1).mT)
 
