@@ -18,6 +18,9 @@ MAP_SOURCES = (WEBDATASET, HF_DATASET, FIFTYONE, OBJECT)
 OBJECT_SOURCES = (WEBDATASET, HF_DATASET, FIFTYONE, OBJECT)
 LABEL_SOURCES = (WEBDATASET, HF_DATASET, OBJECT)
 SPLIT_SOURCES = (HF_DATASET,)
+_MAP_KEYS = ("image", "mask")
+_OBJECT_KEYS = ("image", "objects", "bbox", "category", "segmentation", "box")
+_LABEL_KEYS = ("image", "label", "context")
 
 
 def find_source(data: Mapping[str, Path], known: tuple[str, ...]) -> str | None:
@@ -44,7 +47,7 @@ def list_source_files(name: str, path: Path, split: str | None) -> dict[str, Pat
 
 def read_map_samples(name: str, path: Path, split: str, columns: str = "") -> list[MapSample]:
     """The images of a dataset with their label maps."""
-    chosen = _check_columns(name, columns)
+    chosen = _check_columns(name, columns, _MAP_KEYS)
     if name == WEBDATASET:
         samples = shards.read_shards(path)
         return [MapSample(key, sample.find_image(), sample.find_mask()) for key, sample in samples.items()]
@@ -55,7 +58,7 @@ def read_map_samples(name: str, path: Path, split: str, columns: str = "") -> li
 
 def read_object_samples(name: str, path: Path, split: str | None, columns: str = "") -> ObjectSamples:
     """The images of a dataset with their objects; `split` None takes the only one."""
-    chosen = _check_columns(name, columns)
+    chosen = _check_columns(name, columns, _OBJECT_KEYS)
     if name == WEBDATASET:
         return shards.read_objects(path, read_box_format(chosen))
     if name == HF_DATASET:
@@ -65,7 +68,7 @@ def read_object_samples(name: str, path: Path, split: str | None, columns: str =
 
 def read_labelled_samples(name: str, path: Path, columns: str = "") -> list[LabelledSample]:
     """The images of a dataset with their labels and contexts, of all splits."""
-    chosen = _check_columns(name, columns)
+    chosen = _check_columns(name, columns, _LABEL_KEYS)
     if name == WEBDATASET:
         return shards.read_labelled(path)
     if name == HF_DATASET:
@@ -73,9 +76,12 @@ def read_labelled_samples(name: str, path: Path, columns: str = "") -> list[Labe
     return python_objects.read_labelled(path)
 
 
-def _check_columns(name: str, columns: str) -> dict[str, str]:
-    """The columns that are named; an `OptionError` where the dataset has none."""
+def _check_columns(name: str, columns: str, keys: tuple[str, ...]) -> dict[str, str]:
+    """The columns that are named; an `OptionError` where the dataset has none, or nothing asks for one of them."""
     chosen = parse_columns(columns)
+    if surplus := [key for key in chosen if key not in keys]:
+        remedy = f"this benchmark asks for {', '.join(keys)}"
+        raise OptionError(f"--columns {surplus[0]}={chosen[surplus[0]]} would not be used", remedy=remedy)
     if surplus := [key for key in chosen if key != "box"] if name != HF_DATASET else []:
         raise OptionError(f"--columns {surplus[0]}: --data {name} has no columns", remedy=f"give it with {HF_DATASET}")
     return chosen
