@@ -95,7 +95,7 @@ def test_of_several_models_the_leader_is_named_with_those_that_may_be_as_good():
 
 def test_the_other_headline_scores_are_counted_by_verdict():
     names = ("a", "b", "c", "d")
-    scores = tuple(ScoreMeaning(name, name.upper(), "", headline=True, ranked=name != "d") for name in names)
+    scores = tuple(ScoreMeaning(name, name.upper(), "", name != "c", True, name != "d") for name in names)
 
     def say(**verdicts):
         differences = tuple(
@@ -123,5 +123,6 @@ def test_the_other_headline_scores_are_counted_by_verdict():
     assert (
         say(a="better", b="cannot tell", c="cannot tell")[1] == "These data cannot tell in the other 2 headline scores."
     )
+    assert say(c="worse") == ["ant is worse than bee in C (lower is better): 0.600 against 0.500 on 40 images."]
     assert say(a="undefined") == ["A of ant and bee cannot be compared: it is undefined."]
     assert say() == []

@@ -109,17 +109,24 @@ def _describe_pair(one: Difference, meaning: ScoreMeaning) -> str:
     """The verdict on two models in a short sentence."""
     decimals = choose_decimals([one.first_value, one.second_value], counts=False)
     values = f"{format_number(one.first_value, decimals)} against {format_number(one.second_value, decimals)}"
-    on = f"on {format_count(one.clusters, one.resampled)}"
+    on, title = f"on {format_count(one.clusters, one.resampled)}", _name_directed(meaning)
     if one.verdict == "undefined":
         return f"{meaning.title} of {one.first} and {one.second} cannot be compared: it is undefined."
     if not one.is_significant:
-        return f"These data cannot tell {one.first} and {one.second} apart in {meaning.title}: {values} {on}."
-    return f"{one.first} is {one.verdict} than {one.second} in {meaning.title}: {values} {on}."
+        return f"These data cannot tell {one.first} and {one.second} apart in {title}: {values} {on}."
+    return f"{one.first} is {one.verdict} than {one.second} in {title}: {values} {on}."
+
+
+def _name_directed(meaning: ScoreMeaning) -> str:
+    """The title of a score; with its direction where that is not the usual one."""
+    return (
+        f"{meaning.title} ({meaning.direction})" if meaning.ranked and not meaning.higher_is_better else meaning.title
+    )
 
 
 def _describe_leaders(comparison: Comparison, name: str) -> str:
     """Who leads among several models in one score."""
-    title, places = comparison.find_meaning(name).title, comparison.standings.get(name, ())
+    title, places = _name_directed(comparison.find_meaning(name)), comparison.standings.get(name, ())
     count = len(comparison.models)
     if not places:
         return f"{count} models are compared in {title}, in which neither more nor less is better."
