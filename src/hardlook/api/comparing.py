@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hardlook.api.inline import draw_inline_table
 from hardlook.api.runs import Run
+from hardlook.cloud.run_folders import open_run
 from hardlook.errors import OptionError
 from hardlook.report.compare.comparison import RESAMPLES, Comparison, compare_runs, read_runs
 from hardlook.report.compare.differences import Difference, describe_difference, find_score_meaning
@@ -151,7 +152,7 @@ def _list_folders(runs: RunLike | Sequence[RunLike]) -> list[Path]:
     if isinstance(runs, Run):
         return [runs.folder]
     if isinstance(runs, str | Path):
-        return [Path(runs)]
+        return [open_run(runs)]
     return [folder for one in runs for folder in _list_folders(one)]
 
 
@@ -231,7 +232,7 @@ def leaderboard(
     from hardlook.report.leaderboard.runs import collect_runs
     from hardlook.report.run_report import list_model_marks
 
-    root = Path(folder)
+    root = open_run(folder)
     target = None if out is None else Path(out)
     if target is not None and target.exists() and not target.is_dir():
         raise OptionError("this is a file, not a folder", file=target, remedy="choose a folder for --out")

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from hardlook.api.runs import Run
+from hardlook.cloud.data_copies import fetch_data
+from hardlook.cloud.run_folders import open_run
 from hardlook.errors import OptionError
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.registry import find_benchmark
@@ -81,7 +83,8 @@ def run(
         pred: Stored predictions, scored in place of a model.
         reading: Which reading, where a paper's text and numbers differ.
         seed: Seed of everything that is drawn.
-        out: The run folder; without one a new temporary folder, which `Run.folder` names.
+        out: The run folder, or an address such as `s3://bucket/run`; without one a new temporary folder, which
+            `Run.folder` names.
         engine: Where units are evaluated: `inline`, `processes` or `ray`.
         workers: Processes or Ray actors.
         address: An existing Ray cluster.
@@ -108,6 +111,7 @@ def run(
     given: dict[str, Any] = {**options, "data": _name_paths(data), "reading": dict(reading or {})}
     given.update({key: value for key, value in (("gt", gt), ("pred", pred), ("seed", seed)) if value is not None})
     args = dict(model_args or {})
+    weights = None if weights is None else fetch_data(weights)
     args.update({key: str(value) for key, value in (("weights", weights), ("device", device)) if value is not None})
     if model is None or isinstance(model, str):
         given, args = pass_device_to_encoder(found, given, model, args, device)
@@ -126,7 +130,9 @@ def run(
         new=new,
         on_gpu=str(args.get("device", getattr(model, "device", ""))).startswith("cuda"),
     )
-    folder = Path(tempfile.mkdtemp(prefix="hardlook-")) / "run" if out is None else Path(out).expanduser()
+    folder = Path(tempfile.mkdtemp(prefix="hardlook-")) / "run"
+    if out is not None:
+        folder = open_run(Path(out).expanduser(), write=True)
     with forbid_downloads(offline):
         done = launch_folds(
             benchmark,
@@ -152,8 +158,8 @@ def join(runs: list[str | Path | Run], out: str | Path, *, new: bool = False) ->
     from hardlook.harness.joined_runs.joining import join_runs
     from hardlook.report.run_report import write_report
 
-    folders = [one.folder if isinstance(one, Run) else Path(one) for one in runs]
-    scored = join_runs(folders, Path(out), new=new)
+    folders = [one.folder if isinstance(one, Run) else open_run(one) for one in runs]
+    scored = join_runs(folders, open_run(out, write=True), new=new)
     write_report(scored)
     return Run(scored.folder.path, scored=scored)
 

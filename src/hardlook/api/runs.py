@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.api.inline import Figure, Page, draw_inline_table, make_frame
+from hardlook.cloud.addresses import format_path
+from hardlook.cloud.run_folders import open_run
 from hardlook.errors import HardlookError, OptionError, RunError, RunWarning
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.scoring import ScoredRun, get_model_name, score_run
@@ -202,7 +204,7 @@ class Run:
     def __repr__(self) -> str:
         if self.progress is not None and self.progress.open and self._known is None:
             return f"Run of {self.model} on {self.benchmark}: {self.progress.open} units are left to other shards"
-        return f"Run of {self.model} on {self.benchmark} in {self.folder}\n{self.scores!r}"
+        return f"Run of {self.model} on {self.benchmark} in {format_path(self.folder)}\n{self.scores!r}"
 
     def _repr_html_(self) -> str:
         """The headline scores with their intervals, what failed, and the first chart."""
@@ -270,13 +272,13 @@ class UnitView:
 
 
 def load(folder: str | Path, *, reading: Mapping[str, str] | None = None, **options: Any) -> Run:
-    """The run in a folder; a reading or options that change only scores apply to it without being written.
+    """The run in a folder or at an address; a reading or options that change only scores apply without being written.
 
     Warns of units without a record, and of records that were made by different versions of the code.
     """
-    run = Run(folder)
+    run = Run(open_run(folder))
     for text in describe_problems(run.folder, run.manifest, run.scorecard.units):
-        warnings.warn(f"{run.folder}: {text}", RunWarning, stacklevel=2)
+        warnings.warn(f"{format_path(run.folder)}: {text}", RunWarning, stacklevel=2)
     return run.rescore(reading=reading, **options) if reading or options else run
 
 
@@ -365,7 +367,7 @@ class RunList(Sequence[Run]):
         import polars as pl
 
         rows = [
-            (run.benchmark, run.model, str(run.folder), *row)
+            (run.benchmark, run.model, format_path(run.folder), *row)
             for run in self._runs
             if run.progress is None and (run.folder / "scores.json").is_file()
             for row in build_score_frame(list(run.scores.values()), ()).iter_rows()
@@ -375,10 +377,13 @@ class RunList(Sequence[Run]):
         return pl.DataFrame(rows, schema={name: kinds.get(name, pl.String) for name in names}, orient="row")
 
     def __repr__(self) -> str:
-        return "\n".join(f"{run.benchmark}: {run.model} in {run.folder}" for run in self._runs) or "no runs"
+        lines = [f"{run.benchmark}: {run.model} in {format_path(run.folder)}" for run in self._runs]
+        return "\n".join(lines) or "no runs"
 
     def _repr_html_(self) -> str:
-        rows = [(run.benchmark, run.model, str(run.folder), str(run.manifest["created"])[:10]) for run in self._runs]
+        rows = [
+            (run.benchmark, run.model, format_path(run.folder), str(run.manifest["created"])[:10]) for run in self._runs
+        ]
         return draw_inline_table(("benchmark", "model", "folder", "date"), rows)
 
 
@@ -386,9 +391,11 @@ def runs(folder: str | Path, *, benchmark: str | None = None) -> RunList:
     """All runs below a folder, of one benchmark where given; a run that cannot be read is a warning."""
     from hardlook.report.leaderboard.runs import find_run_folders
 
-    root = Path(folder)
+    root = open_run(folder)
     if not root.is_dir():
-        raise OptionError("there is no such folder", file=root, remedy="give the folder that holds the run folders")
+        raise OptionError(
+            "there is no such folder", file=format_path(root), remedy="give the folder that holds the run folders"
+        )
     found = []
     for path in find_run_folders(root):
         try:

@@ -15,6 +15,7 @@ import typer
 
 from hardlook import __version__
 from hardlook.cli.help_pages import App, HelpCommand, HelpGroup
+from hardlook.cloud.addresses import replace_copies
 from hardlook.errors import HardlookError
 
 # The temporary names of harness/runs/folder.py.
@@ -232,7 +233,7 @@ def main() -> None:
         if os.environ.get("HARDLOOK_TRACEBACK"):
             raise
         message = describe_os_error(error) if isinstance(error, OSError) else str(error)
-        sys.stderr.write(f"hardlook: {message}\n")
+        sys.stderr.write(f"hardlook: {replace_copies(message)}\n")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.stderr.write("\nhardlook: stopped\n")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hardlook.cli.printing import get_output, print_output
+from hardlook.cloud.run_folders import open_run, refuse_address
 from hardlook.errors import OptionError
 from hardlook.harness.runs.folder import OWN_NAMES, RunFolder
 from hardlook.harness.runs.scoring import score_run
@@ -48,6 +49,10 @@ def export(
         raise OptionError("--no-records and --records-to contradict each other", remedy="give one of them")
     if records_to is not None and out is not None and records_to.resolve() == out.resolve():
         raise OptionError("--out and --records-to are the same file", file=out, remedy="give them different names")
+    for target in (out, records_to):
+        if target is not None:
+            refuse_address(target)
+    run = open_run(run)
     if run.is_file():
         raise OptionError("this is a file, not a run folder", file=run, remedy="give the folder of `--out`")
     _check_targets(run, {"--out": out, "--records-to": records_to})

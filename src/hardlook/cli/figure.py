@@ -12,6 +12,7 @@ import typer
 
 from hardlook.cli.printing import print_output
 from hardlook.cli.report import read_scored_run
+from hardlook.cloud.run_folders import open_run
 from hardlook.errors import OptionError
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Chart, Table
@@ -45,7 +46,7 @@ def figure(
 
       hardlook figure runs/first iou-of-each-class --format pdf --width 85
     """
-    figures = list_figures(read_scored_run(run))
+    figures = list_figures(read_scored_run(open_run(run)))
     if name is None:
         _print_titles("figures", figures, as_json)
         return
@@ -122,7 +123,7 @@ def table(
     if (comparison := find_comparison(run)) is not None:
         _write_method_table(comparison, name, _choose_table_format(form, out), intervals, out, as_json)
         return
-    tables = list_tables(read_scored_run(run))
+    tables = list_tables(read_scored_run(open_run(run)))
     if name is None:
         _print_titles("tables", tables, as_json)
         return

@@ -12,6 +12,8 @@ import typer
 
 from hardlook.api.comparing import leaderboard as rank_runs
 from hardlook.cli.printing import print_output
+from hardlook.cloud.addresses import format_path
+from hardlook.cloud.run_folders import open_run
 from hardlook.harness.runs.folder import RunFolder, is_read_only_error
 from hardlook.report.leaderboard.board import Leaderboard
 from hardlook.report.leaderboard.document import SCHEMA, build_document
@@ -50,6 +52,7 @@ def leaderboard(
 
       hardlook leaderboard runs --site public
     """
+    folder = open_run(folder)
     ranked = rank_runs(folder, benchmark=benchmark, sort=sort, out=out)
     boards, found = ranked.boards, ranked.found
     written = list(ranked.pages) if out is not None else [] if site is not None else _write_files(boards, folder)
@@ -57,8 +60,8 @@ def leaderboard(
     if as_json:
         document = {
             "schema": SCHEMA,
-            "pages": [str(page) for page in written[:-1]],
-            "table": str(written[-1]) if written else None,
+            "pages": [format_path(page) for page in written[:-1]],
+            "table": format_path(written[-1]) if written else None,
             **({"site": str(first)} if first else {}),
             "leaderboards": [build_document(board) for board in boards],
             "left_out": [asdict(one) for one in found.left_out],
@@ -67,7 +70,7 @@ def leaderboard(
         return
     print_leaderboards(boards, found.left_out)
     for path in [*([first] if first else []), *written]:
-        typer.echo(str(path))
+        typer.echo(format_path(path))
 
 
 def _write_files(boards: Sequence[Leaderboard], folder: Path) -> list[Path]:

@@ -20,6 +20,8 @@ from hardlook.api.running import join as join_folders
 from hardlook.api.runs import describe_problems
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_output, print_scores, run_warnings_as_notes
+from hardlook.cloud.addresses import format_path
+from hardlook.cloud.run_folders import open_run
 from hardlook.errors import OptionError
 from hardlook.harness.runs.folder import RunFolder, is_read_only_error, write_atomically
 from hardlook.harness.runs.record_store import write_failures
@@ -54,7 +56,7 @@ def report(
 
       hardlook report runs/first runs/second --examples 12 --out overview.html
     """
-    runs = list(dict.fromkeys(runs))
+    runs = list(dict.fromkeys(map(open_run, runs)))
     several = len(runs) > 1
     place = None if out is None else page_path(out, several=several)
     index = (place or index_path(runs)) if several else None
@@ -62,7 +64,9 @@ def report(
     for run in runs:
         scored = read_scored_run(run)
         page = _write_page(scored, examples, place, index, as_json)
-        pages.append({"run": str(run), "report": page and str(page), "bytes": page and page.stat().st_size})
+        pages.append(
+            {"run": format_path(run), "report": page and format_path(page), "bytes": page and page.stat().st_size}
+        )
         if index is not None and page is not None:
             entries.append(index_entry(scored, page, index))
     if entries and index is not None:
@@ -70,13 +74,13 @@ def report(
     else:
         index = None
     if as_json:
-        print_output(json.dumps({"pages": pages, "index": None if index is None else str(index)}))
+        print_output(json.dumps({"pages": pages, "index": None if index is None else format_path(index)}))
         return
     for page_of_run in pages:
         if page_of_run["report"]:
             typer.echo(page_of_run["report"])
     if index is not None:
-        typer.echo(index)
+        typer.echo(format_path(index))
 
 
 def _write_page(scored: ScoredRun, examples: int, place: Path | None, index: Path | None, as_json: bool) -> Path | None:
@@ -168,6 +172,7 @@ def score(
         raise OptionError("--set reading: readings have a flag of their own", remedy="--reading NAME=VALUE")
     if reading:
         changes["reading"] = arguments.parse_pairs(reading, "--reading")
+    run = open_run(run)
     scored = read_scored_run(run, changes)
     if not changes:
         try:
@@ -187,7 +192,7 @@ def read_scored_run(run: Path, changes: dict[str, Any] | None = None) -> ScoredR
     """Score the run of that folder, with warnings on standard error: units without a record, records of mixed code."""
     scored = score_run(RunFolder(run), changes)
     for text in describe_problems(run, scored.manifest, scored.scorecard.units):
-        typer.echo(f"{run}: {text}", err=True)
+        typer.echo(f"{format_path(run)}: {text}", err=True)
     return scored
 
 
@@ -211,7 +216,8 @@ def join(
         scored = join_folders(list(runs), out, new=new).scored
     print_scores(scored.scorecard, scored.benchmark, as_json=as_json, full=full)
     if not as_json:
-        typer.echo(f"\nreport: {scored.folder.report_path}")
+        typer.echo(f"\nreport: {format_path(scored.folder.report_path)}")
     if scored.scorecard.units.failed:
-        typer.echo(f"{scored.scorecard.units.failed} units failed: {scored.folder.failures_path}", err=True)
+        failures = format_path(scored.folder.failures_path)
+        typer.echo(f"{scored.scorecard.units.failed} units failed: {failures}", err=True)
         raise typer.Exit(FINISHED_WITH_FAILURES)

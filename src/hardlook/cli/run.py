@@ -22,6 +22,8 @@ from hardlook.cli.arguments import (
 )
 from hardlook.cli.help_pages import App, HelpCommand
 from hardlook.cli.printing import print_json, print_output, print_scores, run_warnings_as_notes
+from hardlook.cloud.addresses import format_path
+from hardlook.cloud.run_folders import locate_run
 
 if TYPE_CHECKING:
     from hardlook.harness.benchmark import Benchmark, BenchmarkCard
@@ -125,6 +127,8 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
     if values["out"] is None and not values["unit"]:
         raise typer.BadParameter("a run needs a folder", param_hint="--out")
 
+    if values["out"] is not None:
+        values = {**values, "out": locate_run(values["out"])}
     models = parse_model_names(values["model"])
     given = parse_pairs(values["model_arg"], "--model-arg")
     given.update({key: str(values[key]) for key in ("weights", "device") if values[key] is not None})
@@ -157,7 +161,7 @@ def _run_models(name: str, benchmark: Benchmark, values: dict[str, Any], argumen
             failed = _run_model(name, benchmark, own, given, alone=False) or failed
     finally:
         if page := write_overview(benchmark, folders, out, None if values["as_json"] else Console()):
-            typer.echo(f"\nall models: {page}", err=values["as_json"])
+            typer.echo(f"\nall models: {format_path(page)}", err=values["as_json"])
     if values["as_json"]:
         cards = {model: json.loads(card.to_json()) for model, card in read_scorecards(folders).items()}
         print_output(json.dumps(cards, indent=1))
@@ -189,7 +193,8 @@ def _run_model(
             )
     except KeyboardInterrupt as error:
         how = f" by {error}" if str(error) else ""
-        sys.stderr.write(f"\nstopped{how}; all records so far are kept in {out}. Resume with the same command:\n  ")
+        kept = f"all records so far are kept in {format_path(out)}"
+        sys.stderr.write(f"\nstopped{how}; {kept}. Resume with the same command:\n  ")
         sys.stderr.write(shlex.join(["hardlook", *sys.argv[1:]]) + "\n")
         raise typer.Exit(get_exit_code(error)) from None
     progress = done.progress
@@ -197,7 +202,7 @@ def _run_model(
     for line in describe_split_batches(progress):
         typer.echo(line, err=True)
     if progress.open:
-        typer.echo(f"this shard is done; {progress.open} units are left to other shards ({out})", err=True)
+        typer.echo(f"this shard is done; {progress.open} units are left to other shards ({format_path(out)})", err=True)
         if progress.failed:
             typer.echo(f"{progress.failed} units of this shard failed", err=True)
         if alone and values["as_json"]:
@@ -207,9 +212,10 @@ def _run_model(
     if alone or not values["as_json"]:
         print_scores(scored.scorecard, benchmark, as_json=values["as_json"], full=values["full"])
     if not values["as_json"]:
-        typer.echo(f"\nreport: {scored.folder.report_path}")
+        typer.echo(f"\nreport: {format_path(scored.folder.report_path)}")
     if scored.scorecard.units.failed:
-        typer.echo(f"{scored.scorecard.units.failed} units failed: {scored.folder.failures_path}", err=True)
+        failures = format_path(scored.folder.failures_path)
+        typer.echo(f"{scored.scorecard.units.failed} units failed: {failures}", err=True)
     return scored.scorecard.units.failed > 0
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hardlook.cli.printing import print_output
+from hardlook.cloud.run_folders import open_run
 from hardlook.errors import DataError
 from hardlook.extras import require
 from hardlook.report.explorer.app import make_app
@@ -40,6 +41,7 @@ def serve(
       hardlook serve runs --port 0 --open
     """
     require("uvicorn", extra="web")
+    folder = open_run(folder)
     if not folder.is_dir():
         raise DataError("there is no such folder", file=folder, remedy="give a folder with runs")
     app = make_app(folder, host=host, benchmarks=benchmark or ())

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from hardlook.cli.printing import print_json, run_warnings_as_notes
+from hardlook.cloud.addresses import format_path, replace_copies
+from hardlook.cloud.run_folders import open_run, refresh
 from hardlook.harness.runs.folder import RunFolder, suggest_repair
 from hardlook.harness.runs.progress import make_progress
 from hardlook.harness.runs.verification import Verification, repair_run, verify_run
@@ -36,22 +38,23 @@ def verify(
       hardlook verify runs/first --repair
     """
     found: list[dict[str, Any]] = []
-    for run in dict.fromkeys(runs):
+    for run in dict.fromkeys(open_run(one, thorough=True) for one in runs):
         folder = RunFolder(run)
         if not folder.exists():
             folder.read_manifest()  # Raises the error that says so.
         state = verify_run(folder)
-        damaged = [{"file": str(one.file), "what": one.what} for one in state.problems]
+        damaged = [{"file": format_path(one.file), "what": one.what} for one in state.problems]
         if repair and damaged:
             if not as_json:
                 _print_problems(state, err=True)
             with run_warnings_as_notes():
                 repair_run(folder, None if quiet else make_progress)
+            refresh(run, thorough=True)
             state = verify_run(folder)
         if not as_json:
             _print_state(state, repaired=len(damaged) if repair else 0)
-        left = [{"file": str(one.file), "what": one.what} for one in state.problems]
-        row = {**asdict(state), "folder": str(run), "problems": left, "repaired": damaged if repair else []}
+        left = [{"file": format_path(one.file), "what": one.what} for one in state.problems]
+        row = {**asdict(state), "folder": format_path(run), "problems": left, "repaired": damaged if repair else []}
         found.append(row)
     if as_json:
         print_json(found)
@@ -61,7 +64,7 @@ def verify(
 
 def _print_problems(state: Verification, *, err: bool = False) -> None:
     for problem in state.problems:
-        typer.echo(f"{problem.file}: {problem.what}", err=err)
+        typer.echo(f"{format_path(problem.file)}: {problem.what}", err=err)
 
 
 def _print_state(state: Verification, repaired: int) -> None:
@@ -70,10 +73,11 @@ def _print_state(state: Verification, repaired: int) -> None:
     without = f", {state.unchecked} of them without a checksum" if state.unchecked else ""
     damaged = f"{format_count(len(state.problems), 'problem')}" if state.problems else "no damage"
     fixed = f", {format_count(repaired, 'file')} repaired" if repaired else ""
-    typer.echo(f"{state.folder}: {checked}{without}, {damaged}{fixed}")
+    folder = format_path(state.folder)
+    typer.echo(f"{folder}: {checked}{without}, {damaged}{fixed}")
     for note in state.notes:
-        typer.echo(f"{state.folder}: {note}", err=True)
+        typer.echo(f"{folder}: {note}", err=True)
     if any(problem.file.name == "run.json" for problem in state.problems):
         typer.echo("  remedy: repeat the `hardlook run` of this folder: it writes run.json again and keeps the records")
     elif state.problems:
-        typer.echo(f"  remedy: {suggest_repair(state.folder)}")
+        typer.echo(f"  remedy: {replace_copies(suggest_repair(state.folder))}")

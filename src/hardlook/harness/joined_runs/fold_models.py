@@ -14,6 +14,7 @@ from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
+from hardlook.cloud.data_copies import fetch_options
 from hardlook.errors import OptionError
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.joined_runs.joining import check_target, join_runs
@@ -80,4 +81,4 @@ def list_model_folds(benchmark: Benchmark, given: Mapping[str, Any], args: Mappi
         name = next(name for name, value in args.items() if isinstance(value, str) and FOLD in value)
         what = f"--model-arg {name}={args[name]}: {benchmark.card.name} has no folds"
         raise OptionError(what, remedy=f"give the value without {FOLD}")
-    return benchmark.list_folds(parse_options(benchmark.options, dict(given)))
+    return benchmark.list_folds(fetch_options(parse_options(benchmark.options, dict(given))))

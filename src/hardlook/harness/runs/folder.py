@@ -18,13 +18,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hardlook.cloud import run_folders as cloud
 from hardlook.errors import DamagedFile, RunError
 from hardlook.harness.checked_json import parse_checked_json
 
 RUN_SCHEMA = "hardlook.run/1"
 
-OWN_NAMES = {"run.json", "records", "failures", "failures.parquet", "sessions", "scores.json", "report.html", "damaged",
-             "parts"}  # fmt: skip
+OWN_NAMES = cloud.OWN_NAMES
 
 # A full disk, a full quota, and a limit on the size of files.
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -97,7 +97,8 @@ class RunFolder:
                 import fcntl
 
                 fcntl.flock(stream, fcntl.LOCK_EX)
-            yield
+            with cloud.locked(self.path):
+                yield
 
     def set_file_aside(self, path: Path) -> Path:
         """Move a damaged file of this run into its folder `damaged`, under a free name; nothing is ever deleted."""
@@ -105,6 +106,7 @@ class RunFolder:
         number = 1
         while (aside := self.damaged_path / f"{path.name}.{number}").exists():
             number += 1
+        cloud.move_file(path, aside)
         path.rename(aside)
         _sync_folder(path.parent)
         _sync_folder(self.damaged_path)
@@ -127,6 +129,8 @@ class RunFolder:
         """Move an earlier run to a free name beside it; nothing is ever deleted."""
         if not self.path.exists():
             return None
+        if (moved := cloud.move_folder_aside(self.path)) is not None:
+            return moved
         path, number = self.path.resolve(), 1
         while (aside := path.with_name(f"{path.name}.old-{number}")).exists():
             number += 1
@@ -165,9 +169,11 @@ def find_manifest_problem(manifest: Mapping[str, Any]) -> str:
 def write_atomically(path: Path, content: bytes | str) -> None:
     """Write a file so that it exists whole or not at all, also after a crash of the machine.
 
-    Where there is no space for it, the `OSError` says how much it needs.
+    Where there is no space for it, the `OSError` says how much it needs. A file of a run in an object store is there
+    before it is here.
     """
     with _written_temporary(path, content) as temporary:
+        cloud.upload(path, content.encode() if isinstance(content, str) else content)
         temporary.replace(path)
         _sync_folder(path.parent)
 
@@ -175,6 +181,8 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 def write_if_absent(path: Path, content: str) -> bool:
     """Write a file unless it exists, safe against other processes; return whether this call wrote it."""
     with _written_temporary(path, content) as temporary:
+        if not cloud.create(path, content.encode()):
+            return False
         try:
             os.link(temporary, path)
         except FileExistsError:
@@ -239,6 +247,7 @@ def is_read_only_error(error: OSError) -> bool:
 
 def make_folder(path: Path) -> None:
     """Make a folder and those above it, on disk also after a crash of the machine."""
+    cloud.refuse_address(path)
     missing = []
     while not path.is_dir():
         missing.append(path)

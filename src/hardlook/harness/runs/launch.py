@@ -20,6 +20,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from hardlook.cloud.addresses import format_path, name_addresses
+from hardlook.cloud.data_copies import fetch_options
+from hardlook.cloud.leases import LostClaim
+from hardlook.cloud.object_store import StoreError
+from hardlook.cloud.run_folders import open_run, refresh
 from hardlook.errors import ChangedRun, DamagedFile, OptionError, RunError, RunWarning
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard
 from hardlook.harness.options import BenchmarkOptions, parse_options
@@ -37,6 +42,8 @@ from hardlook.harness.runs.scoring import ScoredRun, check_readings, save_score_
 from hardlook.harness.runs.sessions import Session, claim_run, describe_mixed_code, list_sessions, start_manifest
 from hardlook.harness.runs.signals import ignore_stopping_signals, stopped_by_signals
 from hardlook.models.object_identity import name_object
+
+_UNWRITTEN = (OSError, StoreError, LostClaim)
 
 OnError = Literal["record", "stop"]
 
@@ -102,6 +109,8 @@ def launch(
     settings = settings or RunSettings()
     options = parse_options(found.options, dict(given or {}), found.card.name)
     check_readings(found, options)
+    out = open_run(out, write=True)
+    options = fetch_options(options, show_progress)
     job = make_job(benchmark, found, options, model, model_args or {}, threads)
     units = list_units(found, options)
     worker = build_worker(job)
@@ -236,7 +245,7 @@ def _evaluate_missing(
     )
     session.save(folder)
     if missing and (mixed := describe_mixed_code(list_sessions(folder, {}), plan.answers)):
-        warnings.warn(f"{folder.path}: {mixed}; --new starts again", RunWarning, stacklevel=2)
+        warnings.warn(f"{format_path(folder.path)}: {mixed}; --new starts again", RunWarning, stacklevel=2)
     writer = RecordWriter(folder, plan.benchmark.schema, plan.answers)
     failed: set[str] = set()
     try:
@@ -261,10 +270,11 @@ def _evaluate_missing(
         outcome_of_session = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
         closing = (partial(write_failures, folder, plan.answers), partial(session.end, folder, outcome_of_session))
         for step in (writer.flush, *closing):
-            # Where the disk is full, writing may fail again; the first error says why.
-            with contextlib.suppress(OSError) if isinstance(error, OSError) else contextlib.nullcontext():
+            # Where the disk is full, or a store cannot be reached, writing may fail again; the first error says why.
+            with contextlib.suppress(*_UNWRITTEN) if isinstance(error, _UNWRITTEN) else contextlib.nullcontext():
                 step()
         raise
+    refresh(folder.path)
     answered = units.mark(iterate_answered_units(folder, plan.answers)) if missing else done
     lost = set(units.list_ids(wanted & ~answered)) - failed
     earlier = write_failures(folder, plan.answers)["unit"]
@@ -292,17 +302,17 @@ def _suggest_new_run(plan: Plan, folder: RunFolder, settings: RunSettings) -> st
     """What to type to run this plan although the folder holds another run."""
     manifest = {
         "benchmark": {"name": plan.job.benchmark},
-        "options": plan.options.model_dump(mode="json"),
+        "options": name_addresses(plan.options.model_dump(mode="json")),
         "model": {"name": plan.job.model, "args": dict(plan.job.model_args)} if plan.job.model else None,
         "answers": {"parts": plan.parts},
     }
     if plan.model_object or plan.job.given_benchmark is not None:
         return "to set the old run aside and evaluate every unit again, call hl.run with new=True"
     if settings.shard is None:
-        again = build_rerun_command(manifest, out=f"{folder.path}") + " --new"
+        again = build_rerun_command(manifest, out=format_path(folder.path)) + " --new"
         return f"to set the old run aside and evaluate every unit again, type: {again}"
     shard = "/".join(map(str, settings.shard))
-    again = build_rerun_command(manifest, out=f"{folder.path}-2")
+    again = build_rerun_command(manifest, out=f"{format_path(folder.path)}-2")
     return f"to evaluate every unit again in another folder, type for each shard: {again} --shard {shard}"
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from hardlook import fingerprints
+from hardlook.cloud.addresses import name_addresses
+from hardlook.cloud.data_copies import fetch_options
 from hardlook.errors import ChangedRun, DataError, ModelError, OptionError
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.options import BenchmarkOptions, fields_that_change, is_unset_addition
@@ -67,6 +69,7 @@ class Plan:
 
 def list_units(benchmark: Benchmark, options: BenchmarkOptions) -> IndexedUnits:
     """List the units and check that there are some and that their ids are unique."""
+    options = fetch_options(options)
     with _paused_garbage_collection():
         units = benchmark.list_units(options)
     if not units:
@@ -181,7 +184,7 @@ def make_plan(
     for name in sorted(fields_that_change(type(options), "units") | fields_that_change(type(options), "answers")):
         # Paths may change while the data stay the same: their fingerprints stand for them.
         if name != "data" and name not in sources and not is_unset_addition(options, name):
-            parts[f"option {name}"] = options.model_dump(mode="json")[name]
+            parts[f"option {name}"] = name_addresses(options.model_dump(mode="json")[name])
     for name, source in sources.items():
         parts[f"data {name}"] = _fingerprint(name, source, full_fingerprint, out)
     if identity is not None:

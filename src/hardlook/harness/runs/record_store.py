@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hardlook import __version__
+from hardlook.cloud.addresses import list_data_prefixes
 from hardlook.errors import DamagedFile, RunError
 from hardlook.fingerprints import hash_value
 from hardlook.harness.checked_json import CHECKSUM
@@ -72,12 +73,21 @@ class RecordWriter:
 
         if self._records:
             frame = self.schema.frame(self._records, checked=True).with_columns(answers=pl.lit(self.answers))
-            write_part(frame, self.folder.records_path)
+            write_part(_name_addresses(frame), self.folder.records_path)
         if self._failures:
             at = datetime.now(UTC).isoformat()
             rows = [{**asdict(failure), "at": at, "answers": self.answers} for failure in self._failures]
-            write_part(pl.DataFrame(rows), self.folder.failure_parts_path)
+            write_part(_name_addresses(pl.DataFrame(rows)), self.folder.failure_parts_path)
         self._records, self._failures, self._flushed = [], [], time.monotonic()
+
+
+def _name_addresses(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows with addresses in place of the paths of their copies, which are others on every machine."""
+    import polars as pl
+
+    for path, address in list_data_prefixes():
+        frame = frame.with_columns(pl.col(pl.String).str.replace_all(path, address, literal=True))
+    return frame
 
 
 def iterate_answered_units(folder: RunFolder, answers: str) -> Iterator[pl.Series]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hardlook.cloud.data_copies import fetch_options
 from hardlook.errors import HardlookError, OptionError, RunError
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.checked_json import format_checked_json
@@ -66,9 +67,9 @@ def list_stored_units(
 ) -> Sequence[Unit]:
     """The units of a stored run, listed again; of a joined run those of its parts, each with its own options."""
     if joined := manifest.get("joined"):
-        parts = [parse_options(benchmark.options, row["options"]) for row in joined]
+        parts = [fetch_options(parse_options(benchmark.options, row["options"])) for row in joined]
         return [unit for part in parts for unit in benchmark.list_units(part)]
-    return benchmark.list_units(options or parse_options(benchmark.options, manifest["options"]))
+    return benchmark.list_units(fetch_options(options or parse_options(benchmark.options, manifest["options"])))
 
 
 def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> ScoredRun:

@@ -2,7 +2,8 @@
 
 One small file per process, gathered into `run.json`. While a process works on a run it holds a lock on the file
 `.running` in its folder (a shard: on `.running-i-of-N`), which the system releases when the process ends, however it
-ends. Where the file system has no locks, two processes may do the same work; the records stay right.
+ends. Where the file system has no locks, two processes may do the same work; the records stay right. A run in an object
+store is claimed there, too.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from typing import IO, Any
 
 import hardlook
 from hardlook import fingerprints
+from hardlook.cloud import run_folders as cloud
+from hardlook.cloud.addresses import name_addresses
 from hardlook.errors import ChangedRun, DamagedFile, RunError, RunWarning
 from hardlook.harness.checked_json import format_checked_json, parse_checked_json
 from hardlook.harness.runs.folder import RUN_SCHEMA, RunFolder, write_atomically, write_if_absent
@@ -95,7 +98,8 @@ def claim_run(folder: RunFolder, shard: tuple[int, int] | None = None, answers: 
             held.truncate(0)
             held.write(json.dumps({**holder, "since": datetime.now(UTC).isoformat(timespec="seconds")}))
             held.flush()
-        yield
+        with cloud.claim(folder.path, shard, holder):
+            yield
 
 
 def _lock(stream: IO[str], *, shared: bool) -> bool:
@@ -144,7 +148,7 @@ def start_manifest(folder: RunFolder, plan: Plan) -> dict[str, Any]:
         "schema": RUN_SCHEMA,
         "benchmark": {"name": plan.job.benchmark, "version": plan.benchmark.card.version},
         "model": _describe_model(plan),
-        "options": plan.options.model_dump(mode="json"),
+        "options": name_addresses(plan.options.model_dump(mode="json")),
         "seed": plan.options.seed,
         "units": len(plan.units),
         "left_out": [note_to_json(one) for one in getattr(plan.units, "left_out", ())],
