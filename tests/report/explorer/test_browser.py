@@ -209,6 +209,7 @@ def test_filters_are_beside_the_grid_or_above_it(driver, address, pages):
     show(driver, address + pages["run"], 1280)
     form, grid = driver.execute_script(places)
     assert form["right"] <= grid["left"]
+    assert form["width"] < grid["width"] / 2
     assert abs(form["top"] - grid["top"]) < 2
     show(driver, address + pages["run"], 390)
     form, grid = driver.execute_script(places)

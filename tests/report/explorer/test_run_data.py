@@ -231,8 +231,10 @@ def test_while_units_are_listed_thumbnails_are_asked_for_again(made, keys, monke
     assert "being listed" not in ask(f"/run/{keys['strange']}").words
 
 
-def test_thumbnails_are_drawn_once_and_their_memory_is_bounded(strange, monkeypatch):
-    data, listed = strange
+def test_thumbnails_are_drawn_once_and_their_memory_is_bounded(made, monkeypatch):
+    monkeypatch.setattr(run_data, "MEBIBYTE", 10_000)
+    data = RunData(made)
+    listed = next(run for run in data.index.runs() if run.name == "seg/strange")
     drawn, draw = [], data.benchmark(listed).pictures
 
     def count(unit, record):
@@ -244,7 +246,6 @@ def test_thumbnails_are_drawn_once_and_their_memory_is_bounded(strange, monkeypa
     for overlay in ("on", "off", "truth", "on"):
         data.thumbnail(listed, rows[0], overlay)
     assert drawn == [rows[0]["unit"]]
-    data._panels.max_size = data._panels._values._Cache__maxsize = 1 << 20
     for row in rows:
         data.thumbnail(listed, row, "prediction")
     assert len(data._panels) < len(rows)

@@ -33,8 +33,8 @@ def test_the_prediction_is_filled_and_the_truth_outlined():
     assert np.array_equal(none, GREY)
     assert np.array_equal(both[120, 80], GREY[0, 0])
     assert np.array_equal(both[120, 240], tinted)
-    assert np.array_equal(both[120, 0], MASK_COLOUR)
-    assert np.array_equal(both[120, 1], (255, 255, 255))
+    assert both[120, 157:162].tolist() == [[100] * 3, [255] * 3, [*MASK_COLOUR], [255] * 3, tinted.tolist()]
+    assert np.array_equal(both[120, 0], GREY[0, 0])
     assert np.array_equal(truth[120, 80], tinted)
     assert np.array_equal(truth[120, 240], GREY[0, 0])
     assert np.array_equal(prediction[120, 240], tinted)

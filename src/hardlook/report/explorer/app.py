@@ -193,7 +193,7 @@ def _make_thumbnail_endpoint(data: RunData) -> Callable[[Request], Response]:
 
     def endpoint(request: Request) -> Response:
         known = request.headers.get("if-none-match", "")
-        return _make_endpoint(data, lambda *given: respond(*given, known))(request)
+        return _make_endpoint(data, lambda data, key, parameters: respond(data, key, parameters, known))(request)
 
     return endpoint
 

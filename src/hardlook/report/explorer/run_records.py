@@ -206,7 +206,7 @@ def read_whole_record(state: RunState, row: Mapping[str, Any]) -> Record:
     """The whole record, with lists and pictures, of a row of the run's table."""
     import polars as pl
 
-    path = state.paths[row[PART]]
+    path = state.folder.records_path / state.parts[row[PART]][0]
     columns = ["unit", *(column.name for column in state.benchmark.schema.columns)]
     what = "the part of the records that holds this unit cannot be read any more"
     with reading(path.name, what, remedy="`hardlook verify` repairs it", kind=RunError):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hardlook.harness.sections import Picture
 from hardlook.report.markup import element, escape
-from hardlook.report.pictures import LABEL_SHARE, MASK_COLOUR, MASK_SHARE, check_picture, label_colour, tint_mask
+from hardlook.report.pictures import LABEL_SHARE, MASK_COLOUR, MASK_SHARE, check_picture, label_colour
 
 Overlay = Literal["on", "truth", "prediction", "off"]
 Pixels = NDArray[np.uint8]
@@ -90,10 +90,12 @@ def paint_panel(panel: Panel, overlay: Overlay) -> Pixels:
     [[[255, 170, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]]]
     """
     if overlay == "on" and panel.truth is not None and panel.prediction is not None:
-        filled = _fill(panel.image, panel.prediction, outline=0)
-        return _draw_points(_outline(filled, panel.truth), panel.prediction)
+        filled = _fill(panel.image, panel.prediction)
+        return _draw_points(_outline(filled, panel.truth, halo=True), panel.prediction)
     shown = {"on": panel.prediction or panel.truth, "truth": panel.truth, "prediction": panel.prediction}.get(overlay)
-    return panel.image if shown is None else _draw_points(_fill(panel.image, shown, outline=1), shown)
+    if shown is None:
+        return panel.image
+    return _draw_points(_outline(_fill(panel.image, shown), shown, halo=False), shown)
 
 
 def draw_message(text: str) -> bytes:
@@ -170,40 +172,45 @@ def _resize_mask(mask: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.b
     return resized if resized.any() or not mask.any() else np.asarray(shares > 0, dtype=np.bool_)
 
 
-def _list_regions(layer: Picture) -> list[tuple[NDArray[np.bool_], tuple[int, int, int], float]]:
-    """Each label's or the mask's region, its colour and how much of it is mixed in."""
-    regions = []
+def _list_maps(layer: Picture) -> list[tuple[NDArray[np.int32], Pixels, float]]:
+    """The label map, then the mask: numbers (H, W), -1 where nothing is drawn; their colours; how much is mixed in."""
+    maps: list[tuple[NDArray[np.int32], Pixels, float]] = []
     if layer.label_map is not None:
-        labels = np.unique(layer.label_map[layer.label_map >= 0]).tolist()
-        regions += [(layer.label_map == label, label_colour(label), LABEL_SHARE) for label in labels]
+        found = np.flatnonzero(np.bincount(layer.label_map[layer.label_map >= 0]))
+        colours = np.zeros((int(found.max(initial=-1)) + 1, 3), np.uint8)
+        for label in found.tolist():
+            colours[label] = label_colour(label)
+        maps.append((layer.label_map, colours, LABEL_SHARE))
     if layer.mask is not None:
-        regions.append((layer.mask, MASK_COLOUR, MASK_SHARE))
-    return regions
+        maps.append((layer.mask.astype(np.int32) - 1, np.array([MASK_COLOUR], np.uint8), MASK_SHARE))
+    return [one for one in maps if len(one[1])]
 
 
-def _fill(pixels: Pixels, layer: Picture, outline: int) -> Pixels:
-    for region, colour, share in _list_regions(layer):
-        if outline:
-            pixels = tint_mask(pixels, region, colour, share, outline)
-        else:
-            pixels = pixels.copy()
-            pixels[region] = (pixels[region] * np.float32(1 - share) + np.asarray(colour, np.float32) * share).round()
+def _fill(pixels: Pixels, layer: Picture) -> Pixels:
+    import cv2
+
+    for numbers, colours, share in _list_maps(layer):
+        mixed = cv2.addWeighted(pixels, 1 - share, colours[numbers], share, 0)
+        pixels = np.where(numbers[..., None] >= 0, mixed, pixels).astype(np.uint8)
     return pixels
 
 
-def _outline(pixels: Pixels, layer: Picture) -> Pixels:
-    """Outlines in the colours of the regions, on a white line that sets them off from a filling of the same colour."""
+def _outline(pixels: Pixels, layer: Picture, *, halo: bool) -> Pixels:
+    """Lines along the inner borders of all regions, in their colours; a white halo sets them off from any filling."""
     import cv2
 
     result = pixels.copy()
-    regions = [
-        (cv2.findContours(region.astype(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)[0], colour)
-        for region, colour, _ in _list_regions(layer)
-    ]
-    for contours, _ in regions:
-        cv2.drawContours(result, contours, -1, _WHITE, 3, cv2.LINE_AA)
-    for contours, colour in regions:
-        cv2.drawContours(result, contours, -1, colour, 1)
+    for numbers, colours, _ in _list_maps(layer):
+        border = np.zeros(numbers.shape, np.bool_)
+        across, down = numbers[:, 1:] != numbers[:, :-1], numbers[1:] != numbers[:-1]
+        border[:, 1:] |= across
+        border[:, :-1] |= across
+        border[1:] |= down
+        border[:-1] |= down
+        border &= numbers >= 0
+        if halo:
+            result[cv2.dilate(border.astype(np.uint8), np.ones((3, 3), np.uint8)).astype(np.bool_)] = _WHITE
+        result[border] = colours[numbers[border]]
     return result
 
 

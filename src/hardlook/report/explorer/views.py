@@ -433,10 +433,10 @@ def _find_neighbours(
     """The place of the unit in the list it was opened from, the list's page with it, and its neighbours there."""
     row = table.row_of(unit)
     rows = table.select(query).rows
-    found = np.flatnonzero(rows == row) if row is not None else ()
-    if not len(found):
+    found = [] if row is None else np.flatnonzero(rows == row).tolist()
+    if not found:
         return None
-    place = int(found[0])
+    place = found[0]
     units = table.frame["unit"]
     return {
         "place": format_number(place + 1, 0),
