@@ -29,6 +29,14 @@ FLAT = {
         DotChart("t", "c", ONES, "IoU"),
         "All 3 values are 1.000 (IoU). The widest interval is 0.735 to 1.000, that of dog.",
     ),
+    "dots with one interval": (
+        DotChart("t", "c", [Dot(name, 1.0, 0.91, 1.0) for name in "ab"]),
+        "Both values are 1.000. The interval of each is 0.910 to 1.000.",
+    ),
+    "dots in groups": (
+        DotChart("t", "c", [Dot("vanilla", 1.0, 0.96, 1.0, "AP"), Dot("vanilla", 1.0, 0.91, 1.0, "AR")]),
+        "Both values are 1.000. The widest interval is 0.910 to 1.000, that of AR, vanilla.",
+    ),
     "dots with a reference": (
         DotChart("t", "c", [Dot("a", 0.0), Dot("b", 0.0)], references=(("none", 0.0), ("chance", 0.2))),
         "Both values are 0.000. For comparison: chance 0.200.",

@@ -61,16 +61,24 @@ def _describe_dots(chart: sections.DotChart) -> str:
     text = _describe_values([row.value for row in chart.rows], axis=chart.axis)
     if not text:
         return ""
-    rows = [row for row in chart.rows if is_number(row.low) and is_number(row.high) and is_number(row.value)]
-    widest = max(rows, key=lambda row: (row.high or 0.0) - (row.low or 0.0), default=None)
-    if widest is not None and widest.low != widest.high:
-        bounds = format_interval(widest.low, widest.high, choose_decimals([widest.value, widest.low, widest.high]))
-        text += f" The widest interval is {bounds}, that of {widest.label}."
+    text += _describe_intervals(chart.rows)
     references = [(name, value) for name, value in chart.references if is_number(value)]
     if differing := [(name, value) for name, value in references if value != chart.rows[0].value]:
         listed = ", ".join(f"{name} {format_number(value, choose_decimals([value]))}" for name, value in differing)
         text += f" For comparison: {listed}."
     return text
+
+
+def _describe_intervals(rows: Sequence[sections.Dot]) -> str:
+    """The interval that the rows share, or the widest one and whose it is; empty where none has any width."""
+    known = [(row.low, row.high, row) for row in rows if is_number(row.low) and is_number(row.high)]
+    low, high, widest = max(known, key=lambda one: one[1] - one[0], default=(0.0, 0.0, None))
+    if widest is None or low == high:
+        return ""
+    bounds = format_interval(low, high, choose_decimals([widest.value, low, high]))
+    if len(known) == len(rows) and len({one[:2] for one in known}) == 1:
+        return f" The interval of each is {bounds}."
+    return f" The widest interval is {bounds}, that of {', '.join(filter(None, (widest.group, widest.label)))}."
 
 
 def _describe_curves(chart: sections.CurveChart) -> str:
