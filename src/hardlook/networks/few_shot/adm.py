@@ -37,7 +37,7 @@ def divergences(query: Tensor, classes: Tensor) -> Tensor:
     of_queries = 2 * torch.linalg.cholesky(covariances).diagonal(dim1=2, dim2=3).log().sum(-1)
     of_classes = 2 * factors.diagonal(dim1=2, dim2=3).log().sum(-1)
     found = (traces + distances - means.shape[-1] + of_classes[:, None] - of_queries[:, :, None]) / 2
-    return found.to(query.dtype)
+    return torch.as_tensor(found.to(query.dtype))
 
 
 class ADMKL(FewShotMethod):
@@ -59,7 +59,7 @@ class ADMKL(FewShotMethod):
         if not self.contrastive:
             return scores
         ways = torch.arange(features.ways, device=classes.device)
-        others = ways.expand(len(ways), -1)[ways[:, None] != ways].unflatten(0, (len(ways), -1))
+        others = ways.expand(len(ways), -1)[ways[:, None] != ways].reshape(len(ways), -1)
         return scores + divergences(query, classes[:, others].flatten(2, 3))
 
 

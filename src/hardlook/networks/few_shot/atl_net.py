@@ -47,7 +47,7 @@ class AdaptiveLayer(nn.Module):
         shares = self.attenLayer(*(as_descriptors(maps).flatten(1, 2) for maps in projected))
         found = cosines(*(as_descriptors(maps).flatten(1, 2) for maps in (query, support)))
         size = query.shape[-2:].numel()
-        return (shares * found).unflatten(2, (-1, size)).unflatten(1, (-1, size))
+        return torch.unflatten(torch.unflatten(shares * found, 2, (-1, size)), 1, (-1, size))
 
 
 class ATLNet(FewShotMethod):

@@ -37,7 +37,7 @@ class CrossAttention(nn.Module):
         """(tasks, a, b, own) weights around 1 of cosines (tasks, a, b, own, other)."""
         means = found.mean(3).permute(0, 3, 1, 2)
         kernel = self.conv2(self.conv1(means)).permute(0, 2, 3, 1)
-        return ((found * kernel[..., None, :]).mean(-1) / TEMPERATURE).softmax(-1) + 1
+        return torch.softmax((found * kernel[..., None, :]).mean(-1) / TEMPERATURE, -1) + 1
 
 
 class CrossAttentionLayer(nn.Module):

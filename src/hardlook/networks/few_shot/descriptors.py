@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -29,4 +30,4 @@ def image_to_class(support: Tensor, query: Tensor, neighbours: int) -> Tensor:
     queries = as_descriptors(query)
     found = cosines(queries.flatten(1, 2)[:, None], class_descriptors(support))
     nearest = found.topk(min(neighbours, found.shape[-1]), -1).values.sum(-1)
-    return nearest.unflatten(-1, queries.shape[1:3]).sum(-1).transpose(1, 2)
+    return torch.unflatten(nearest, -1, queries.shape[1:3]).sum(-1).transpose(1, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import torch
@@ -47,8 +48,8 @@ class ReconstructionLayer(nn.Module):
             errors = rows.square().sum(-1) - 2 * factor * fitted + factor.square() * length
         else:
             errors = (factor * (rows @ torch.linalg.solve(system, gram)) - rows).square().sum(-1)
-        means = errors.unflatten(-1, images.shape[-3:-1]).mean(-1).transpose(-1, -2)
-        return (-self.scale * means).log_softmax(-1)
+        means = torch.unflatten(errors, -1, images.shape[-3:-1]).mean(-1).transpose(-1, -2)
+        return torch.log_softmax(-self.scale * means, -1)
 
 
 class FRN(FewShotMethod):
@@ -87,8 +88,8 @@ class FRN(FewShotMethod):
     def scaled(self, descriptors: Tensor) -> Tensor:
         """Descriptors (..., C) divided by a root of the number of channels."""
         if self.released:
-            return descriptors / RELEASED_CHANNELS**0.5 if self.training else descriptors
-        return descriptors / descriptors.shape[-1] ** 0.5
+            return descriptors / math.sqrt(RELEASED_CHANNELS) if self.training else descriptors
+        return descriptors / math.sqrt(descriptors.shape[-1])
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) log probabilities."""
@@ -108,10 +109,9 @@ class FRN(FewShotMethod):
             unit = support / torch.linalg.vector_norm(support, dim=(1, 2, 3), keepdim=True)
         else:
             unit = functional.normalize(support, dim=-1)
-        rows = unit.flatten(1, 2)
-        size = support.shape[2]
-        pairs = (rows @ rows.mT).square().unflatten(1, (-1, size)).unflatten(3, (-1, size)).sum((2, 4))
-        return pairs.triu(1).sum((1, 2)).mean()
+        rows, (tasks, ways, size) = unit.flatten(1, 2), support.shape[:3]
+        pairs = (rows @ rows.mT).square().reshape(tasks, ways, size, ways, size).sum((2, 4))
+        return torch.triu(pairs, 1).sum((1, 2)).mean()
 
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Cross-entropy of images rebuilt from the learnt matrices, and log probabilities (n, classes)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from hardlook.networks.few_shot.descriptors import cosines
@@ -23,4 +24,4 @@ class MatchingNet(FewShotMethod):
         """(tasks, queries, ways) log probabilities; maps are flattened."""
         found = cosines(features.query.flatten(2), features.support.flatten(1, 2).flatten(2))
         votes = (self.scale * found).log_softmax(-1)
-        return votes.unflatten(-1, (features.ways, features.shots)).logsumexp(-1)
+        return torch.unflatten(votes, -1, (features.ways, features.shots)).logsumexp(-1)

@@ -48,7 +48,7 @@ class MCL(FewShotMethod):
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) probabilities."""
         _, visits = self.visits(features)
-        shares = visits.unflatten(-1, (features.ways, -1)).sum(-1)
+        shares = torch.unflatten(visits, -1, (features.ways, -1)).sum(-1)
         return shares / shares.sum(-1, keepdim=True)
 
     def visits(self, features: Episodes) -> tuple[Tensor, Tensor]:

@@ -23,17 +23,19 @@ class RelationLayer(nn.Module):
             side = (side - 2 + 2 * padding) // 2
         if side < 1:
             raise ValueError("maps too small for two blocks of RelationNet: take padding=1 or larger maps")
-        self.layers = nn.Sequential(*blocks)
+        self.padding, self.layers = padding, nn.Sequential(*blocks)
         self.fc = nn.Sequential(nn.Linear(channels * side * side, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
     def forward(self, query: Tensor, classes: Tensor) -> Tensor:
         """(tasks, queries, ways) relations of maps (tasks, queries, C, h, w) and (tasks, ways, C, h, w)."""
         # The first convolution of joined maps is the sum of one of each: 80 convolutions where pairs would need 375.
-        weight, bias = self.layers[0].weight, self.layers[0].bias
-        padding, channels = self.layers[0].padding, query.shape[2]
-        queries = functional.conv2d(query.flatten(0, 1), weight[:, :channels], bias, padding=padding)
-        others = functional.conv2d(classes.flatten(0, 1), weight[:, channels:], padding=padding)
-        pairs = queries.unflatten(0, query.shape[:2])[:, :, None] + others.unflatten(0, classes.shape[:2])[:, None]
+        weight, channels = self.layers.get_parameter("0.weight"), query.shape[2]
+        bias = self.layers.get_parameter("0.bias")
+        queries = functional.conv2d(query.flatten(0, 1), weight[:, :channels], bias, padding=self.padding)
+        others = functional.conv2d(classes.flatten(0, 1), weight[:, channels:], padding=self.padding)
+        pairs = queries.reshape(*query.shape[:2], 1, *queries.shape[1:]) + others.reshape(
+            len(classes), 1, -1, *others.shape[1:]
+        )
         return self.fc(self.layers[1:](pairs.flatten(0, 2)).flatten(1)).reshape(pairs.shape[:3])  # type: ignore[no-any-return]
 
 

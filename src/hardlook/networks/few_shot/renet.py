@@ -21,8 +21,8 @@ class Neighbourhoods(nn.Module):
     def forward(self, maps: Tensor) -> Tensor:
         """(n, C, h w, 5, 5) of maps (n, C, h, w)."""
         unit = functional.normalize(functional.relu(maps), dim=1)
-        around = functional.unfold(unit, 5, padding=2).unflatten(1, (-1, 25))
-        return (around * unit.flatten(2)[:, :, None]).mT.unflatten(3, (5, 5))
+        around = torch.unflatten(functional.unfold(unit, 5, padding=2), 1, (-1, 25))
+        return torch.unflatten((around * unit.flatten(2)[:, :, None]).mT, 3, (5, 5))
 
 
 class SelfCorrelation(nn.Module):
@@ -71,7 +71,7 @@ class SeparableConvolution4d(nn.Module):
         """(n, outputs, h, w, h', w') of (n, inputs, h, w, h', w')."""
         first, second = x.shape[2:4], x.shape[4:]
         x = functional.relu(self.conv2(x.flatten(4)))
-        x = self.conv1(x.flatten(2, 3).unflatten(3, second))
+        x = self.conv1(torch.unflatten(x.flatten(2, 3), 3, second))
         return self.proj(x.flatten(3)).unflatten(2, first).unflatten(4, second)  # type: ignore[no-any-return]
 
 
@@ -104,7 +104,7 @@ class CrossCorrelationLayer(nn.Module):
         left, right = (functional.normalize(as_descriptors(maps), dim=-1) for maps in reduced)
         found = torch.einsum("tsac,tqbc->tqsab", left, right)
         positions, pairs = support.shape[-2:], found.shape[:3]
-        grid = found.flatten(0, 2)[:, None].unflatten(3, positions).unflatten(2, positions)
+        grid = found.reshape(-1, 1, *positions, *positions)
         filtered = self.cca_module(grid).flatten(4).flatten(2, 3)[:, 0].unflatten(0, pairs)
         over_support, over_query = (
             ((filtered - filtered.mean(axis, keepdim=True)) / (filtered.var(axis, keepdim=True) + 1e-5).sqrt())
@@ -161,9 +161,10 @@ class RENet(FewShotMethod):
         over_support, over_query = self.cca_layer(support, query, self.attention_temperature)
         size, shots = support.shape[-2:].numel(), (features.ways, features.shots)
         # The mean over positions of attention times map, then that over shots.
-        pooled = torch.einsum("tqsa,tsac->tqsc", over_support, as_descriptors(support)).unflatten(2, shots).mean(3)
-        asked = torch.einsum("tqsb,tqbc->tqsc", over_query, as_descriptors(query)).unflatten(2, shots).mean(3)
-        return functional.cosine_similarity(pooled / size, asked / size, dim=-1) / self.temperature
+        pooled = torch.einsum("tqsa,tsac->tqsc", over_support, as_descriptors(support))
+        asked = torch.einsum("tqsb,tqbc->tqsc", over_query, as_descriptors(query))
+        pooled, asked = (torch.unflatten(given / size, 2, shots).mean(3) for given in (pooled, asked))
+        return functional.cosine_similarity(pooled, asked, dim=-1) / self.temperature
 
     def loss(self, episodes: Episodes, batch: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """The three cross-entropies; `batch` images (n, 3, H, W) and training classes (n,)."""
