@@ -1,0 +1,68 @@
+"""TPN. Liu et al., Learning to Propagate Labels: Transductive Propagation Network for Few-Shot Learning, ICLR 2019."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy
+
+
+class Tpn(FewShotMethod):
+    """Labels propagate over a graph of all supports and queries whose edges are learned; transductive.
+
+    Features are divided by a learned width per image; `neighbours` edges of each image are kept, and `alpha` is how far
+    labels travel. The loss is over supports and queries, as in the paper. No released code was compared.
+    """
+
+    transductive = True
+
+    def __init__(
+        self,
+        backbone: nn.Module | None = None,
+        *,
+        channels: int = 64,
+        alpha: float = 0.99,
+        neighbours: int = 20,
+    ) -> None:
+        super().__init__(backbone)
+        hidden = max(8, channels // 4)
+        self.width = nn.Sequential(nn.Linear(channels, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+        self.alpha, self.neighbours = alpha, neighbours
+
+    @classmethod
+    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
+        """The method on a backbone, as the training loop makes it."""
+        return cls(backbone, channels=channels, **options)
+
+    def propagate(self, features: Episodes) -> Tensor:
+        """(tasks, supports + queries, ways) labels after propagation."""
+        images = torch.cat([features.support.flatten(1, 2), features.query], 1)
+        # Softplus keeps the width positive; the offset keeps it away from 0.
+        scaled = images / (functional.softplus(self.width(images)) + 1e-3)
+        edges = (-torch.cdist(scaled, scaled).square() / (2 * images.shape[-1])).exp()
+        edges = edges * (1 - torch.eye(images.shape[1], dtype=edges.dtype, device=edges.device))
+        count = min(self.neighbours, images.shape[1] - 1)
+        kept = torch.zeros_like(edges).scatter(-1, edges.topk(count, dim=-1).indices, 1.0)
+        edges = edges * torch.maximum(kept, kept.mT)
+        degrees = (edges.sum(-1) + 1e-8).rsqrt()
+        graph = degrees[:, :, None] * edges * degrees[:, None, :]
+        known = functional.one_hot(features.support_labels(), features.ways).to(images.dtype)
+        labels = functional.pad(known, (0, 0, 0, features.query.shape[1])).expand(len(images), -1, -1)
+        identity = torch.eye(images.shape[1], dtype=graph.dtype, device=graph.device)
+        return torch.as_tensor(torch.linalg.solve(identity - self.alpha * graph, labels))
+
+    def score(self, features: Episodes) -> Tensor:
+        """(tasks, queries, ways) scores."""
+        return self.propagate(features)[:, features.ways * features.shots :]
+
+    def loss(self, episodes: Episodes) -> tuple[Tensor, Tensor]:
+        """Cross-entropy of the propagated labels of supports and queries."""
+        labels = self.propagate(self.embed(episodes))
+        supports = episodes.ways * episodes.shots
+        shown = episodes.support_labels().expand(len(episodes), -1)
+        loss = cross_entropy(labels, torch.cat([shown, episodes.require_labels()], 1))
+        return loss, labels[:, supports:]

@@ -1,0 +1,108 @@
+"""TPN, GNN and SIB: laws of their definitions, a peer, and tasks that are easy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from hardlook.networks.few_shot.gnn import Gnn
+from hardlook.networks.few_shot.method import Episodes
+from hardlook.networks.few_shot.sib import Sib
+from hardlook.networks.few_shot.tpn import Tpn
+
+
+def easy(tasks=3, ways=4, shots=2, queries=8, size=6, seed=0):
+    """Classes far apart."""
+    rng = torch.Generator().manual_seed(seed)
+    centres = 6 * torch.randn(tasks, ways, size, generator=rng, dtype=torch.float64)
+    labels = torch.arange(queries).expand(tasks, -1) % ways
+    support = centres[:, :, None] + torch.randn(tasks, ways, shots, size, generator=rng, dtype=torch.float64) / 3
+    query = centres.gather(1, labels[..., None].expand(-1, -1, size))
+    return Episodes(support, query + torch.randn(query.shape, generator=rng, dtype=torch.float64) / 3, labels)
+
+
+def make(kind, **options):
+    torch.manual_seed(0)
+    return kind(channels=6, **options).double().eval()
+
+
+METHODS = [(Tpn, {}), (Gnn, {"ways": 4}), (Sib, {"ways": 4})]
+
+
+@pytest.mark.parametrize(("kind", "options"), METHODS)
+def test_tasks_are_independent_and_so_are_queries_unless_transductive(kind, options):
+    method, episodes = make(kind, **options), easy()
+    scores = method.classify(episodes)
+    one = replace(episodes, support=episodes.support[1:2], query=episodes.query[1:2])
+    torch.testing.assert_close(method.classify(one)[0], scores[1], rtol=1e-9, atol=1e-10)
+    fewer = method.classify(replace(one, query=one.query[:, :2]))[0]
+    assert torch.allclose(fewer, scores[1, :2], rtol=1e-9) is not method.transductive
+
+
+@pytest.mark.parametrize(("kind", "options"), [(Tpn, {}), (Sib, {"ways": 4})])
+def test_easy_tasks_are_solved_before_training(kind, options):
+    episodes = easy()
+    assert (make(kind, **options).classify(episodes).argmax(-1) == episodes.labels).double().mean() > 0.9
+
+
+def test_the_order_of_the_supports_of_a_class_does_not_matter():
+    episodes = easy()
+    turned = replace(episodes, support=episodes.support.flip(2))
+    for kind, options in METHODS:
+        method = make(kind, **options)
+        torch.testing.assert_close(method.classify(turned), method.classify(episodes), rtol=1e-9, atol=1e-10)
+
+
+def test_tpn_is_label_propagation_on_its_graph():
+    """The series sum of (alpha S)^k Y in place of the solved system."""
+    method, episodes = make(Tpn, neighbours=100), easy(tasks=1)
+    with torch.no_grad():
+        images = torch.cat([episodes.support.flatten(1, 2), episodes.query], 1)[0]
+        widths = torch.nn.functional.softplus(method.width(images)) + 1e-3
+        scaled = (images / widths).numpy()
+    edges = np.exp(-((scaled[:, None] - scaled[None]) ** 2).sum(-1) / 2 / scaled.shape[1])
+    np.fill_diagonal(edges, 0)
+    degrees = edges.sum(1) + 1e-8
+    graph = edges / np.sqrt(degrees[:, None] * degrees[None])
+    labels = np.zeros((len(images), 4))
+    labels[np.arange(8), np.repeat(np.arange(4), 2)] = 1
+    total, term = labels.copy(), labels
+    for _ in range(6000):
+        term = 0.99 * graph @ term
+        total += term
+    np.testing.assert_allclose(method.classify(episodes)[0].detach(), total[8:], rtol=1e-6)
+
+
+def test_gnn_fits_its_tasks():
+    torch.manual_seed(0)
+    method, drawn = Gnn(channels=6, ways=3), easy(tasks=4, ways=3, queries=6)
+    episodes = replace(drawn, support=drawn.support.float(), query=drawn.query.float())
+    optimiser = torch.optim.Adam(method.parameters(), 1e-2)
+    losses = []
+    for _ in range(25):
+        loss, _ = method.loss(episodes)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[0] > 0.9 and losses[-1] < 0.3
+
+
+def test_sib_without_steps_is_the_cosine_with_class_means():
+    episodes = easy()
+    method = make(Sib, ways=4, steps=0, scale=1.0)
+    means = episodes.support.mean(2)
+    expected = torch.nn.functional.cosine_similarity(episodes.query[:, :, None], means[:, None], dim=-1)
+    torch.testing.assert_close(method.classify(episodes), expected)
+    moved = make(Sib, ways=4, steps=3, inner_rate=0.5, scale=1.0).classify(episodes)
+    assert not torch.allclose(moved, expected)
+
+
+def test_the_backbone_of_sib_is_frozen_for_episodes():
+    method = Sib(torch.nn.Linear(6, 6), channels=6, ways=4, classes=9)
+    method.start_stage("episodes")
+    assert not any(value.requires_grad for value in method.emb_func.parameters())
+    method.start_stage("classes")
+    assert all(value.requires_grad for value in method.emb_func.parameters())
+    assert method.class_loss(torch.randn(5, 6), torch.arange(5))[1].shape == (5, 9)
