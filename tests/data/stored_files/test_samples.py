@@ -49,6 +49,16 @@ def test_masks_in_every_format(mask):
     assert image.boxes.tolist() == [[2, 1, 3, 2]] and image.area.tolist() == [6]
 
 
+def test_the_area_is_that_of_the_mask_where_none_is_given():
+    corner = MASK.copy()
+    corner[1, 2] = False
+    rows = make_rows()
+    rows.add_object(1, bbox=[0, 0, 6, 4], segmentation=corner)
+    rows.add_object(1, bbox=[0, 0, 6, 4], segmentation=corner, area=4.5)
+    rows.add_object(1, bbox=[0, 0, 6, 4])
+    assert rows.build().truth.images[0].area.tolist() == [5, 4.5, 24]
+
+
 @pytest.mark.parametrize("mask", [None, [], {}, {"bytes": None, "path": None}])
 def test_no_mask(mask):
     rows = make_rows()
