@@ -11,6 +11,7 @@ import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import object_stores
 import published_folders
 import pytest
 from command_server import command_folders, python_command
@@ -87,7 +88,7 @@ def run_page(page, tmp_path, request):
     environment = {**os.environ, "PATH": path, "COLUMNS": "120"}
     for block in join_continued(blocks_of(page)):
         for need in block.note("needs"):
-            provide(need, tmp_path, request)
+            environment |= provide(need, tmp_path, request) or {}
         if block.note("file"):
             path = tmp_path / block.note("file")[0]
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +102,9 @@ def run_page(page, tmp_path, request):
 
 
 def provide(need, folder, request):
-    """Put what a block needs into the folder, or skip with the reason."""
+    """Put what a block needs into the folder, or skip with the reason; what it adds to the environment."""
+    if need == "s3":
+        return object_stores.start_for_page(request, folder)
     if need == "voc":
         real = request.getfixturevalue("shared_data") / "data" / "VOCdevkit" / "VOC2012"
         root = folder / "VOCdevkit" / "VOC2012"

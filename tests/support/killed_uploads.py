@@ -35,8 +35,8 @@ class Gone(BaseException):
     """This process is to be thought of as killed."""
 
 
-def run(out):
-    return hl.run("closed-miou", out=out, **SETTINGS)
+def run(out, **more):
+    return hl.run("closed-miou", out=out, **{**SETTINGS, **more})
 
 
 @contextlib.contextmanager

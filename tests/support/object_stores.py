@@ -58,7 +58,7 @@ class MotoServer:
             "AWS_EC2_METADATA_DISABLED": "true",
         }
 
-    def make_bucket(self):
+    def make_bucket(self, name=None):
         import boto3
 
         # Its credentials are of no account: nothing outside this machine is reached.
@@ -69,7 +69,7 @@ class MotoServer:
             aws_secret_access_key="testing",
             region_name="us-east-1",
         )
-        name = f"bucket-{uuid.uuid4().hex[:8]}"
+        name = name or f"bucket-{uuid.uuid4().hex[:8]}"
         client.create_bucket(Bucket=name)
         return Bucket(self, client, name)
 
@@ -79,3 +79,12 @@ def environment(env, cache):
     """Reach this store from this process, with this cache folder: another cache is another machine."""
     with patch.dict(os.environ, {**env, "HARDLOOK_CACHE": str(cache)}):
         yield
+
+
+def start_for_page(request, folder):
+    """An S3 with the bucket `my-bucket` while a page of the documentation runs; the environment that reaches it."""
+    skip_without_cloud()
+    server = MotoServer()
+    request.addfinalizer(server.server.stop)
+    server.make_bucket("my-bucket")
+    return {**server.env, "HARDLOOK_CACHE": str(folder / "cache")}
