@@ -70,6 +70,8 @@ class FusionLayer(nn.Module):
         super().__init__()
         self.normLayer = nn.BatchNorm1d(2 * ways)
         self.fcLayer = nn.Conv1d(1, 1, 2, dilation=ways, bias=False)
+        # A random start may count the likelier class as the less likely one.
+        nn.init.ones_(self.fcLayer.weight)
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
         """(tasks, queries, ways) of two scores of that shape."""

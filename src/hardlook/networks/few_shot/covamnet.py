@@ -18,6 +18,8 @@ class LocationWeights(nn.Module):
         super().__init__()
         weigh = nn.Conv1d(1, 1, locations, stride=locations)
         self.conv1dLayer = nn.Sequential(nn.LeakyReLU(0.2), nn.Dropout(dropout), weigh)
+        # All locations alike at first: weights of random signs would score by their differences.
+        nn.init.constant_(weigh.weight, 1 / locations)
 
     def forward(self, similarities: Tensor) -> Tensor:
         """(..., ways) of similarities (..., ways, locations)."""
