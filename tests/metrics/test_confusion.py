@@ -261,3 +261,33 @@ def test_tensors_on_a_device_have_the_errors_of_the_host(classes, monkeypatch):
         with pytest.raises(ValueError, match=words.replace("torch.", "")):
             PairCounts(classes).add(truth.numpy(), prediction.numpy())
     assert [values.tolist() for values in counts.pairs()] == before
+
+
+@given(st.integers(0, 2**31), st.sampled_from([3, 40, 300]), st.sampled_from([1, 7, 64]))
+def test_notes_are_sorted_into_the_pairs_however_few_fit(seed, classes, notes):
+    kernels = pytest.importorskip("hardlook.metrics.kernels.confusion")
+    rng = np.random.default_rng(seed)
+    maps = [rng.integers(0, classes, (2, 50)) for _ in range(4)]
+    # Longer than one note can count.
+    maps.append((np.zeros(20_000, np.uint8), np.ones(20_000, np.uint8)))
+    dense = PairCounts(classes, None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "NOTES", notes)
+        sparse = PairCounts(classes, None, most_in_table=0)
+        for truth, prediction in maps:
+            sparse.add(truth, prediction)
+            dense.add(truth, prediction)
+            with pytest.raises(ValueError, match="outside"):
+                sparse.add(np.append(truth.astype(int), classes), np.append(prediction, 0))
+        for one, same in zip(sparse.cells(), dense.cells(), strict=True):
+            assert one.tolist() == same.tolist()
+
+
+def test_pairs_of_very_many_classes_fit_their_notes():
+    last = 2**24 - 2
+    counts = PairCounts(last + 1, None)
+    counts.add(np.full(9_000, last), np.full(9_000, last + 1))
+    counts.add([0, last], [last, 0])
+    assert [values.tolist() for values in counts.pairs()] == [[0, last, last], [last, 0, last + 1], [1, 1, 9_000]]
+    with pytest.raises(ValueError, match="classes: expected at most 16777215, got 16777216"):
+        PairCounts(last + 2)

@@ -359,3 +359,12 @@ def test_bad_arguments_get_a_sentence():
         class_counts(np.array([[1, -2], [0, 1]]))
     with pytest.raises(ValueError, match="expected a matrix beside a matrix of counts, got a function"):
         open_miou(np.eye(2, dtype=int), lambda true, called: true)
+
+
+def test_counts_in_a_table_too_large_for_matrices_are_scored_by_pairs(monkeypatch):
+    monkeypatch.setattr(sys.modules["hardlook.metrics.open_miou"], "MAX_MATRIX_CLASSES", 2)
+    similarity = np.array(SIMILARITY_A, np.float32)
+    metric = OpenMeanIoU(["cat", "dog", "sky"], similarity)
+    assert metric.pairs.is_table and metric.similarity is similarity
+    metric.update([0, 0, 0, 0, 1, 1, 1, 2, 2, 255], [0, 0, 0, 1, 1, 1, 0, 2, 1, 0])
+    assert metric.compute().open.miou == pytest.approx(0.653058, abs=1e-6)

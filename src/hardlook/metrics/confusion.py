@@ -30,8 +30,10 @@ from hardlook.metrics.kernels import load_kernels
 
 Ignored = int | Literal["auto"] | None
 
-# Up to so many classes the counts are a table (134 MB, of which the system gives what is used), above it pairs seen.
-MAX_TABLE_CLASSES = 4096
+# Up to so many classes the counts are a table (268 MB, of which the system gives what is used), above it pairs seen.
+MAX_TABLE_CLASSES = 5792
+# A pair and its pixels are then one number of 64 bits while they are sorted.
+MAX_CLASSES = 2**24 - 1
 USUAL_IGNORED = 255
 
 
@@ -73,7 +75,7 @@ def confusion_counts(truth: Values, prediction: Values, *, classes: int, ignore:
 class PairCounts:
     """Pixels of (true, predicted) pairs of `classes` labels, added up over images.
 
-    Up to 4,096 classes they are a table (`is_table`); above it memory grows with the pairs seen, not with the classes.
+    Up to 5,792 classes they are a table (`is_table`); above it memory grows with the pairs seen, not with the classes.
     `most_in_table` is another limit, lower where the counts of single images are wanted.
 
     >>> counts = PairCounts(22_000)
@@ -84,6 +86,8 @@ class PairCounts:
 
     def __init__(self, classes: int, ignore: Ignored = "auto", *, most_in_table: int | None = None) -> None:
         self.classes, self.ignore = classes, choose_ignored(ignore, classes)
+        if classes > MAX_CLASSES:
+            raise ValueError(f"classes: expected at most {MAX_CLASSES}, got {classes}")
         self.is_table = classes <= (MAX_TABLE_CLASSES if most_in_table is None else most_in_table)
         self.reset()
 
@@ -203,11 +207,12 @@ def count_pairs_on_device(
 
 
 class _SparseCounts:
-    """Cells and their pixels, without zeros: a hash table, or a sorted list where numba is not installed."""
+    """Cells and their pixels, without zeros: sorted, and by compiled functions where numba is installed."""
 
     def __init__(self) -> None:
         self._kernels = load_kernels("confusion")
-        self._slots = self._kernels.make_slots() if self._kernels else (np.zeros(0, np.int64), np.zeros(0, np.int64), 0)
+        self._pairs = self._kernels.make_pairs() if self._kernels else None
+        self._cells = self._pixels = np.zeros(0, np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"cells": self.cells()}
@@ -222,9 +227,9 @@ class _SparseCounts:
         """Add the pixels of an image; or add nothing and return True where a true label is none of the classes."""
         if self._kernels:
             maps = truth, prediction, classes, ignore
-            self._slots, other = self._kernels.count_pairs_sparsely(*maps, self._slots)
+            self._pairs, other = self._kernels.count_pairs_sparsely(*maps, self._pairs)
             if other:
-                self._slots, _ = self._kernels.count_pairs_sparsely(*maps, self._slots, -1)
+                self._pairs, _ = self._kernels.count_pairs_sparsely(*maps, self._pairs, -1)
             return bool(other)
         cells, pixels = np.unique(encode_pairs_numpy(truth, prediction, classes, ignore), return_counts=True)
         kept = cells < classes * (classes + 1)
@@ -236,19 +241,21 @@ class _SparseCounts:
     def add_cells(self, cells: NDArray[np.int64], pixels: NDArray[np.int64]) -> None:
         """Add pixels (n,) to cells (n,)."""
         if self._kernels:
-            self._slots = self._kernels.add_cells(cells, pixels, self._slots)
+            self._pairs = self._kernels.add_cells(cells, pixels, self._pairs)
             return
-        joined, place = np.unique(np.concatenate([self._slots[0], cells]), return_inverse=True)
+        joined, place = np.unique(np.concatenate([self._cells, cells]), return_inverse=True)
         sums = np.zeros(len(joined), np.int64)
-        np.add.at(sums, place, np.concatenate([self._slots[1], pixels]))
-        self._slots = joined, sums, len(joined)
+        np.add.at(sums, place, np.concatenate([self._pixels, pixels]))
+        self._cells, self._pixels = joined, sums
 
     def cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ascending cells (n,) that have pixels, and their pixels (n,)."""
-        cells, pixels, _ = self._slots
+        cells, pixels = self._cells, self._pixels
+        if self._kernels:
+            self._pairs = self._kernels.merge_notes(self._pairs)
+            cells, pixels = self._pairs.cells, self._pairs.pixels
         kept = pixels > 0
-        order = np.argsort(cells[kept])
-        return cells[kept][order], pixels[kept][order]
+        return cells[kept], pixels[kept]
 
 
 def count_pairs_numpy(

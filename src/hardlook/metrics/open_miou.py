@@ -14,7 +14,7 @@ Of `c[g, p]` pixels of class g that were predicted as p, the share S[g, p] count
 hit, true and predicted in `hardlook.metrics.mean_iou`: Open mIoU is the closed formula on soft counts. With the
 identity for S they are the closed counts, exactly.
 
-Above 4,096 classes only the pairs of labels that were seen are kept, and the similarity is read only for these: a
+Above 4,096 classes scores come from the pairs of labels that were seen, and the similarity is read only for these: a
 matrix of any float type, such as a memory map, is not copied, and a function of two arrays of labels takes its place
 where none fits into memory.
 
@@ -46,6 +46,9 @@ from hardlook.metrics.arrays import (
     unique_labels,
 )
 from hardlook.metrics.confusion import Ignored, PairCounts, choose_ignored
+
+# Up to so many classes scores come from matrices, several of them at a time (134 MB each), above it from pairs.
+MAX_MATRIX_CLASSES = 4096
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class OpenMeanIoU:
         self.reset()
         if callable(similarity):
             self.similarity: NDArray[np.floating] | PairSimilarity = similarity
-        elif self.pairs.is_table:
+        elif not _is_scored_by_pairs(self.pairs):
             self.similarity = checked_similarity(similarity, len(self.labels), symmetric=not asymmetric)
         else:
             self.similarity = as_numpy(similarity)
@@ -163,7 +166,7 @@ def open_miou(
     >>> result.open.per_class.round(3), round(result.open.seen, 3)
     (array([0.778, 0.714]), 0.778)
     """
-    if isinstance(confusion, PairCounts) and (callable(similarity) or not confusion.is_table):
+    if isinstance(confusion, PairCounts) and (callable(similarity) or _is_scored_by_pairs(confusion)):
         soft, hard = soft_counts_of_pairs(confusion, similarity), closed.class_counts_of_pairs(confusion)
     else:
         counts = confusion.table() if isinstance(confusion, PairCounts) else pixel_counts(confusion, "confusion")
@@ -233,7 +236,7 @@ def soft_counts(confusion: Values | PairCounts, similarity: Values | PairSimilar
            [3., 2.]])
     """
     if isinstance(confusion, PairCounts):
-        if callable(similarity) or not confusion.is_table:
+        if callable(similarity) or _is_scored_by_pairs(confusion):
             return soft_counts_of_pairs(confusion, similarity)
         confusion = confusion.table()
     if callable(similarity):
@@ -283,6 +286,10 @@ def soft_counts_by_image(
     called = cell - true * (classes + 1)
     share = look_up_pairs(shared, true, called, classes)
     return _sum_shares(image, true, called, pixels, share, (images, classes))
+
+
+def _is_scored_by_pairs(pairs: PairCounts) -> bool:
+    return not pairs.is_table or pairs.classes > MAX_MATRIX_CLASSES
 
 
 def soft_counts_of_pairs(pairs: PairCounts, similarity: Values | PairSimilarity) -> NDArray[np.float64]:

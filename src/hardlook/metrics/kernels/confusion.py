@@ -2,12 +2,14 @@
 
 With few classes the counts are a table. A block of pixels becomes pair codes in a loop that the compiler turns into
 vector instructions. The codes are then read several at a time as one 64-bit word: inside a region they are all alike
-and cost one addition together. With many classes the counts are a hash table of the pairs seen, to which every run of
-equal pairs is added.
+and cost one addition together. With many classes the counts are a sorted list of the pairs seen. Runs of equal pairs
+are noted one after the other; when the notes are full they are sorted, digit by digit, and merged into the list. All of
+that reads and writes memory in order, where a table or a hash table as large would wait for memory at every new pair.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -20,11 +22,27 @@ from hardlook.metrics.kernels.compiled import compiled
 # The codes of a block, 8 or 16 kB, stay in the first cache.
 BLOCK = 4096
 
-# A slot of a hash table that holds no cell; the number of slots of a new table, a power of two.
-EMPTY = -1
-SLOTS = 2**12
+# Runs that are noted before they are sorted: at least so many, and as many as there are pairs.
+NOTES = 2**15
 
-Slots = tuple[NDArray[np.int64], NDArray[np.int64], int]
+# A note is a cell and, in its last bits, the pixels, so that sorting moves one number: cells below 2^48, which are
+# those of 16,777,215 classes, and up to 8,191 pixels, added or taken away; a longer run is several notes.
+PIXEL_BITS = 15
+MAX_PIXELS = 2 ** (PIXEL_BITS - 2) - 1
+ZERO_PIXELS = 2 ** (PIXEL_BITS - 1)
+
+# Bits of a cell that one pass of sorting looks at, at most: counts of so many digits stay in the first cache.
+DIGIT = 11
+
+
+@dataclass(frozen=True, eq=False)
+class PairList:
+    """Ascending `cells` (n,) and their `pixels` (n,), and `notes` (capacity,): the first `noted` are to be added."""
+
+    cells: NDArray[np.int64]
+    pixels: NDArray[np.int64]
+    notes: NDArray[np.int64]
+    noted: int = 0
 
 
 def count_pairs(
@@ -54,35 +72,56 @@ def count_pairs_sparsely(
     prediction: NDArray[np.integer],
     classes: int,
     ignore: int | None,
-    slots: Slots,
+    pairs: PairList,
     sign: int = 1,
-) -> tuple[Slots, int]:
-    """The hash table `slots` with the pairs of one image added, a larger one where it had no room.
+) -> tuple[PairList, int]:
+    """The list with the pairs of one image added; arrays of `pairs` are reused.
 
     Cells are true * (classes + 1) + predicted, as in the table of `count_pairs`, without the rows of ignored and other
     truth; the second value is how many pixels of the latter there are. A `sign` of -1 takes the pixels away again.
 
     >>> maps = np.array([0, 0, 9]), np.array([0, 5, 5])
-    >>> (cells, pixels, used), other = count_pairs_sparsely(*maps, 1, 9, make_slots())
-    >>> sorted(zip(cells[cells != EMPTY].tolist(), pixels[cells != EMPTY].tolist())), used, other
-    ([(0, 1), (1, 1)], 2, 0)
+    >>> pairs, other = count_pairs_sparsely(*maps, 1, 9, make_pairs())
+    >>> pairs = merge_notes(pairs)
+    >>> pairs.cells.tolist(), pairs.pixels.tolist(), other
+    ([0, 1], [1, 1], 0)
     """
-    if not truth.size:
-        return slots, 0
-    given: Any = (*_prepare(truth, prediction, classes, ignore), sign, *slots)
-    cells, pixels, used, other = _count_runs(*given)
-    return (cells, pixels, used), other
+    given: Any = _prepare(truth, prediction, classes, ignore)
+    start, size, other = 0, truth.size, 0
+    while start < size:
+        if pairs.noted == len(pairs.notes):
+            pairs = merge_notes(pairs)
+        start, noted, more = _note_runs(*given, sign, start, pairs.notes, pairs.noted)
+        pairs, other = replace(pairs, noted=noted), other + more
+    return pairs, other
 
 
-def add_cells(cells: NDArray[np.int64], pixels: NDArray[np.int64], slots: Slots) -> Slots:
-    """The hash table `slots` with `cells` (n,) and their `pixels` (n,) added."""
-    joined: Slots = _add_cells(cells, pixels, *slots)
-    return joined
+def add_cells(cells: NDArray[np.int64], pixels: NDArray[np.int64], pairs: PairList) -> PairList:
+    """The list with `cells` (n,), in any order, and their `pixels` (n,) added."""
+    pairs = merge_notes(pairs)
+    order = np.argsort(cells, kind="stable")
+    given: Any = (cells[order], pixels[order].astype(np.int64), pairs.cells, pairs.pixels)
+    return _with_capacity(*_merge(*given), pairs.notes)
 
 
-def make_slots() -> Slots:
-    """An empty hash table: cells, their pixels, and how many slots are used."""
-    return np.full(SLOTS, EMPTY, np.int64), np.zeros(SLOTS, np.int64), 0
+def make_pairs() -> PairList:
+    """A list without pairs."""
+    return PairList(*(np.zeros(size, np.int64) for size in (0, 0, NOTES)))
+
+
+def merge_notes(pairs: PairList) -> PairList:
+    """The list with all that is noted among its cells."""
+    if not pairs.noted:
+        return pairs
+    notes = pairs.notes[: pairs.noted]
+    given: Any = (notes, np.empty_like(notes), pairs.cells, pairs.pixels)
+    return _with_capacity(*_merge_notes(*given), pairs.notes)
+
+
+def _with_capacity(cells: NDArray[np.int64], pixels: NDArray[np.int64], notes: NDArray[np.int64]) -> PairList:
+    # As many notes as pairs: however the list grows, each run is sorted once and moved a few times.
+    capacity = max(NOTES, len(cells))
+    return PairList(cells, pixels, notes if capacity <= len(notes) else np.empty(capacity, np.int64))
 
 
 def _prepare(
@@ -190,60 +229,88 @@ def _count_by_twos(
 
 
 @compiled
-def _count_runs(
+def _note_runs(
     truth: Any, prediction: Any, last_true: Any, last_predicted: Any, ignored: Any, ignored_row: Any, k: Any,
-    sign: Any, cells: Any, pixels: Any, used: Any,
+    sign: Any, start: Any, notes: Any, noted: Any,
 ) -> Any:  # fmt: skip
     classes, other = np.int64(k), 0
-    start = 0
-    for i in range(1, truth.size + 1):
-        if i < truth.size and truth[i] == truth[start] and prediction[i] == prediction[start]:
+    size = truth.size
+    true, called = truth[start], prediction[start]
+    for i in range(start + 1, size + 1):
+        if i < size and truth[i] == true and prediction[i] == called and i - start < MAX_PIXELS:
             continue
-        true, called, count = truth[start], prediction[start], i - start
-        start = i
         row = np.int64(true) if true <= last_true else classes + 1
         row = np.int64(ignored_row) if true == ignored else row
-        if row >= classes:
-            other += count if row > classes else 0
-            continue
-        column = np.int64(called) if called <= last_predicted else classes
-        used += _add(row * (classes + 1) + column, sign * count, cells, pixels)
-        if 2 * used > cells.size:
-            cells, pixels = _grow(cells, pixels)
-    return cells, pixels, used, other
+        if row < classes:
+            if noted == notes.size:
+                return start, noted, other
+            column = np.int64(called) if called <= last_predicted else classes
+            notes[noted] = ((row * (classes + 1) + column) << PIXEL_BITS) + (sign * (i - start) + ZERO_PIXELS)
+            noted += 1
+        elif row > classes:
+            other += i - start
+        start = i
+        if i < size:
+            true, called = truth[i], prediction[i]
+    return size, noted, other
 
 
 @compiled
-def _add_cells(new_cells: Any, new_pixels: Any, cells: Any, pixels: Any, used: Any) -> Any:
-    for i in range(new_cells.size):
-        used += _add(new_cells[i], new_pixels[i], cells, pixels)
-        if 2 * used > cells.size:
-            cells, pixels = _grow(cells, pixels)
-    return cells, pixels, used
+def _merge_notes(notes: Any, spare: Any, cells: Any, pixels: Any) -> Any:
+    """Sort the notes by cell, the spare array being as large, and add them to the cells, which are sorted."""
+    most = np.int64(0)
+    for i in range(notes.size):
+        most = max(most, notes[i])
+    bits = 1
+    while (most >> (PIXEL_BITS + bits)) > 0:
+        bits += 1
+    passes = (bits + DIGIT - 1) // DIGIT
+    digit_bits = (bits + passes - 1) // passes
+    counts = np.zeros(1 << digit_bits, np.int64)
+    last = np.int64((1 << digit_bits) - 1)
+    for one in range(passes):
+        shift = PIXEL_BITS + one * digit_bits
+        counts[:] = 0
+        for i in range(notes.size):
+            counts[(notes[i] >> shift) & last] += 1
+        place = np.int64(0)
+        for digit in range(counts.size):
+            place, counts[digit] = place + counts[digit], place
+        for i in range(notes.size):
+            digit = (notes[i] >> shift) & last
+            spare[counts[digit]] = notes[i]
+            counts[digit] += 1
+        notes, spare = spare, notes
+    some, own = np.empty(notes.size, np.int64), np.empty(notes.size, np.int64)
+    n = 0
+    for i in range(notes.size):
+        cell, count = notes[i] >> PIXEL_BITS, (notes[i] & (2 * ZERO_PIXELS - 1)) - ZERO_PIXELS
+        if n > 0 and some[n - 1] == cell:
+            own[n - 1] += count
+        else:
+            some[n] = cell
+            own[n] = count
+            n += 1
+    return _merge(some[:n], own[:n], cells, pixels)
 
 
 @compiled
-def _add(cell: Any, count: Any, cells: Any, pixels: Any) -> Any:
-    """Add to the slot of the cell, or to the next free one; 1 where the cell is new, else 0."""
-    last = np.uint64(cells.size - 1)
-    # Two rounds of multiplying and folding, so that cells in regular distances do not crowd.
-    mixed = np.uint64(cell) * np.uint64(0x9E37_79B9_7F4A_7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58_476D_1CE4_E5B9)
-    slot = (mixed >> np.uint64(32)) & last
-    while cells[slot] != cell:
-        if cells[slot] == EMPTY:
-            cells[slot] = cell
-            pixels[slot] = count
-            return 1
-        slot = (slot + np.uint64(1)) & last
-    pixels[slot] += count
-    return 0
-
-
-@compiled
-def _grow(cells: Any, pixels: Any) -> Any:
-    more_cells, more_pixels = np.full(2 * cells.size, EMPTY, np.int64), np.zeros(2 * cells.size, np.int64)
-    for slot in range(cells.size):
-        if cells[slot] != EMPTY:
-            _add(cells[slot], pixels[slot], more_cells, more_pixels)
-    return more_cells, more_pixels
+def _merge(some: Any, own: Any, cells: Any, pixels: Any) -> Any:
+    """Two lists of ascending cells as one; cells may come twice in the first."""
+    new_cells = np.empty(some.size + cells.size, np.int64)
+    new_pixels = np.empty(new_cells.size, np.int64)
+    i, j, n = 0, 0, 0
+    while i < some.size or j < cells.size:
+        if j == cells.size or (i < some.size and some[i] <= cells[j]):
+            cell, count = some[i], own[i]
+            i += 1
+        else:
+            cell, count = cells[j], pixels[j]
+            j += 1
+        if n > 0 and new_cells[n - 1] == cell:
+            new_pixels[n - 1] += count
+        else:
+            new_cells[n] = cell
+            new_pixels[n] = count
+            n += 1
+    return new_cells[:n].copy(), new_pixels[:n].copy()
