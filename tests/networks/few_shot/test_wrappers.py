@@ -1,0 +1,226 @@
+"""Self-supervised tasks, contrastive views and cross-domain wrappers: worked examples and laws."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from hardlook.networks.backbones import build_backbone
+from hardlook.networks.few_shot.contrastive_views import MoCo, SimClr, nt_xent
+from hardlook.networks.few_shot.cross_domain import AdversarialTasks, ExplanationGuided, FeatureWise
+from hardlook.networks.few_shot.method import Episodes
+from hardlook.networks.few_shot.protonet import ProtoNet
+from hardlook.networks.few_shot.self_supervision import (
+    Bf3s,
+    LabelAugmentedProtoNet,
+    SelfSupervisedProtoNet,
+    TreeProtoNet,
+    choose_permutations,
+    shuffle_tiles,
+)
+from hardlook.networks.few_shot.skd import rotate
+
+
+def backbone():
+    torch.manual_seed(0)
+    return build_backbone("conv64f", channels=8)
+
+
+def images(tasks=2, ways=3, shots=2, queries=6, size=18, seed=0):
+    rng = torch.Generator().manual_seed(seed)
+    support = torch.randn(tasks, ways, shots, 3, size, size, generator=rng)
+    query = torch.randn(tasks, queries, 3, size, size, generator=rng)
+    return Episodes(support, query, torch.arange(queries).expand(tasks, -1) % ways)
+
+
+def test_permutations_are_different_and_tiles_move_as_they_say():
+    orders = choose_permutations()
+    assert len({tuple(order) for order in orders}) == len(orders) == 35
+    assert all(sorted(order) == list(range(9)) for order in orders)
+    assert min((orders[i] != orders[j]).sum() for i in range(35) for j in range(i)) >= 6
+    image = torch.arange(9.0).reshape(1, 1, 3, 3).repeat_interleave(2, 2).repeat_interleave(2, 3)
+    shuffled = shuffle_tiles(image, torch.from_numpy(orders[5:6]))
+    assert shuffled[0, 0, ::2, ::2].flatten().tolist() == orders[5].tolist()
+    assert torch.equal(shuffle_tiles(image, torch.arange(9)[None]), image)
+
+
+@pytest.mark.parametrize("task", ["rotation", "jigsaw", "both"])
+def test_a_self_supervised_task_adds_its_loss_and_changes_no_score(task):
+    torch.manual_seed(0)
+    method, episodes = SelfSupervisedProtoNet(backbone(), channels=8, task=task, weight=0.5).eval(), images()
+    torch.manual_seed(1)
+    loss, scores = method.loss(episodes)
+    torch.testing.assert_close(scores, ProtoNet(method.emb_func).classify(episodes))
+    plain = ProtoNet(method.emb_func).loss(episodes)[0]
+    chance = {"rotation": np.log(4), "jigsaw": np.log(35), "both": np.log(4) + np.log(35)}[task]
+    # An untrained classifier is near chance.
+    assert (loss - plain).item() == pytest.approx(0.5 * chance, rel=0.5)
+
+
+def test_bf3s_is_the_mean_over_all_rotations():
+    torch.manual_seed(0)
+    method = Bf3s(backbone(), channels=8).eval()
+    batch = torch.randn(5, 3, 18, 18)
+    parts = []
+    for quarters in range(4):
+        scores = method.rotation(method.emb_func(rotate(batch, quarters)))
+        parts.append(functional.cross_entropy(scores, torch.full((5,), quarters)))
+    torch.testing.assert_close(method.rotation_loss(batch), torch.stack(parts).mean())
+
+
+def test_label_augmentation_by_hand():
+    method, episodes = LabelAugmentedProtoNet(backbone()).eval(), images(tasks=1)
+    scores = method.classify(episodes)[0]
+    encode = method.emb_func
+    centres = torch.stack(
+        [encode(rotate(episodes.support[0, way], quarters)).mean(0) for way in range(3) for quarters in range(4)]
+    )
+    total = torch.zeros(6, 3)
+    for quarters in range(4):
+        features = encode(rotate(episodes.query[0], quarters))
+        logs = (-torch.cdist(features, centres).square()).log_softmax(1).reshape(6, 3, 4)
+        total += logs[:, :, quarters] / 4
+    torch.testing.assert_close(scores, total, rtol=1e-4, atol=1e-4)
+    assert method.loss(episodes)[1].shape == (1, 6, 3)
+
+
+def test_a_tree_sees_its_rotations():
+    torch.manual_seed(0)
+    method = TreeProtoNet(torch.nn.Flatten(), channels=3 * 6 * 6).eval()
+    features = torch.randn(4, 5, 108)
+    joined = method.join(features)
+    changed = features.clone()
+    changed[2] += 1
+    assert joined.shape == (5, 108) and not torch.allclose(method.join(changed), joined)
+    # Leaves have no order.
+    torch.testing.assert_close(method.join(features[[0, 3, 1, 2]]), joined)
+    loss, scores = method.loss(images(size=6))
+    assert scores.shape == (2, 6, 3) and loss > 0
+
+
+def test_nt_xent_by_hand():
+    first, second = torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([[3.0, 0.0], [0.0, 1.0]])
+    # Each view has a partner at cosine 1 and two others at 0.
+    expected = -np.log(np.e**2 / (np.e**2 + 2))
+    assert float(nt_xent(first, second, 0.5)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [SimClr, MoCo])
+def test_contrastive_training_ignores_labels_and_fits(kind):
+    torch.manual_seed(0)
+    options = {} if kind is SimClr else {"queue": 16}
+    method = kind(torch.nn.Flatten(), channels=27, width=8, **options)
+    base = torch.randn(8, 3, 3, 3)
+    batch = torch.cat([base, base + 0.05 * torch.randn_like(base)])
+    optimiser = torch.optim.Adam([value for value in method.parameters() if value.requires_grad], 1e-2)
+    losses = []
+    for _ in range(40):
+        loss, _ = method.class_loss(batch, torch.zeros(8, dtype=torch.long))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    # The queue of MoCo is random vectors at first, which are easy to tell apart.
+    assert method.views == 2 and losses[-1] < 0.8 * max(losses[:15])
+
+
+def test_the_slow_network_and_the_queue_of_moco():
+    torch.manual_seed(0)
+    method = MoCo(torch.nn.Flatten(), channels=12, width=4, queue=6, momentum=0.9)
+    before = method.slow_projection[0].weight.clone()
+    with torch.no_grad():
+        method.projection[0].weight += 1
+    method.class_loss(torch.randn(8, 3, 2, 2), torch.zeros(4))
+    expected = 0.9 * before + 0.1 * method.projection[0].weight
+    torch.testing.assert_close(method.slow_projection[0].weight, expected.detach())
+    assert int(method.place) == 4
+    method.class_loss(torch.randn(8, 3, 2, 2), torch.zeros(4))
+    assert int(method.place) == 2
+    method.eval()
+    kept = method.queue.clone()
+    method.class_loss(torch.randn(8, 3, 2, 2), torch.zeros(4))
+    assert torch.equal(method.queue, kept)
+
+
+def test_feature_wise_transformation_acts_in_training_only():
+    plain, episodes = ProtoNet(backbone()).eval(), images()
+    expected = plain.classify(episodes)
+    wrapped = FeatureWise(ProtoNet(backbone())).eval()
+    torch.testing.assert_close(wrapped.classify(episodes), expected)
+    assert wrapped.state_dict().keys() == {f"method.{name}" for name in plain.state_dict()}
+    wrapped.train()
+    torch.manual_seed(0)
+    first, _ = wrapped.loss(episodes)
+    torch.manual_seed(1)
+    assert not torch.allclose(first, wrapped.loss(episodes)[0])
+
+
+def test_feature_wise_spreads():
+    """On maps of ones and zeros the output's spread is that of scale and shift."""
+    norm = torch.nn.BatchNorm2d(400, affine=False)
+    wrapped = FeatureWise(ProtoNet(torch.nn.Sequential(norm)), scale=0.3, shift=0.5)
+    norm.eval()
+    norm.training = True
+    torch.manual_seed(0)
+    x = torch.randn(50, 400, 2, 2)
+    plain = functional.batch_norm(x, None, None, training=True)
+    shifts = (wrapped.emb_func(x) - plain).mean((2, 3))
+    expected = (functional.softplus(torch.tensor(0.5)) ** 2 + functional.softplus(torch.tensor(0.3)) ** 2 / 4) ** 0.5
+    assert float(shifts.std()) == pytest.approx(float(expected), rel=0.1)
+
+
+def test_adversarial_tasks_are_harder():
+    episodes = images()
+    inner = ProtoNet(backbone()).eval()
+    method = AdversarialTasks(inner, steps=3, rate=0.5, filtered=0.0)
+    before, after = inner.loss(episodes)[0], method.loss(episodes)[0]
+    assert after > before
+    still = AdversarialTasks(inner, steps=0, filtered=0.0)
+    torch.testing.assert_close(still.loss(episodes)[0], before)
+    assert all(value.grad is None for value in inner.parameters())
+    torch.manual_seed(0)
+    filtered = AdversarialTasks(inner, steps=0, filtered=1.0).augment(episodes)
+    assert filtered.support.shape == episodes.support.shape and not torch.equal(filtered.query, episodes.query)
+    torch.testing.assert_close(method.classify(episodes), inner.classify(episodes))
+
+
+def test_explanations_weigh_features_that_explain():
+    support, query = torch.tensor([[[[1.0, 0.0]], [[0.0, 1.0]]]]), torch.tensor([[[2.0, 1.0]]])
+    method = ExplanationGuided(ProtoNet())
+    # The best score is -((2 - 1)^2 + 1^2): gradient -2 (q - s) = (-2, -2), times the query (-4, -2), over 4.
+    torch.testing.assert_close(method.weigh(Episodes(support, query)), torch.tensor([[[0.0, 0.5]]]))
+    episodes = replace(images(), labels=torch.zeros(2, 6, dtype=torch.long))
+    inner = ProtoNet(backbone()).eval()
+    plain = inner.loss(episodes)[0]
+    torch.testing.assert_close(ExplanationGuided(inner, guided=0.0).loss(episodes)[0], plain)
+    assert not torch.allclose(ExplanationGuided(inner).loss(episodes)[0], plain)
+
+
+@pytest.mark.parametrize(
+    "name", ["ft-matchingnet", "ft-relationnet", "ft-gnn", "ata-relationnet", "lrp-relationnet", "lrp-gnn"]
+)
+def test_wrappers_are_built_by_name(name):
+    from hardlook.networks.few_shot.catalogue import find_method
+
+    kind = find_method(name).load()
+    torch.manual_seed(0)
+    made = build_backbone("conv64f", channels=8, output=kind.inputs, last_pool=False, pool_third=False)
+    size = 40
+    shape = made(torch.zeros(1, 3, size, size)).shape
+    method = kind.build(
+        made, channels=shape[1], classes=7, ways=3, side=shape[-1] if kind.inputs == "maps" else 1
+    ).eval()
+    episodes = images(tasks=1, size=size)
+    assert method.classify(episodes).shape == (1, 6, 3)
+    loss, _ = method.train().loss(episodes)
+    loss.backward()
+    assert method.emb_func is made and made.layer1[0].weight.grad is not None
+
+
+def test_methods_that_do_not_score_features_are_not_wrapped():
+    from hardlook.networks.few_shot.maml import Maml
+
+    with pytest.raises(ValueError, match="Maml does not score features"):
+        FeatureWise(Maml(channels=8))
