@@ -175,6 +175,10 @@ def test_faults_of_arrays(tmp_path):
     head = json.dumps({"t": {"dtype": "F32", "shape": [9, 9], "data_offsets": [0, 324]}}).encode()
     (tmp_path / "b.safetensors").write_bytes(struct.pack("<q", len(head)) + head + b"short")
     assert "ends before its tensors do" in fault(tmp_path / "b.safetensors")
+    for shape in (["a" * 5000, 8], [1 << 62, 1 << 62], [-1, 8], [8, 8.0], [3, 3]):
+        head = json.dumps({"t": {"dtype": "F32", "shape": shape, "data_offsets": [0, 32]}}).encode()
+        (tmp_path / "c.safetensors").write_bytes(struct.pack("<q", len(head)) + head + bytes(32))
+        assert "does not fit its 32 bytes" in fault(tmp_path / "c.safetensors")
 
 
 @pytest.mark.parametrize("format", ["word2vec-text", "word2vec"])

@@ -23,6 +23,7 @@ The list of words is the file of the same stem as the array, else the only one i
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.errors import DataError, OptionError
+from hardlook.errors import DataError, OptionError, shorten
 from hardlook.reading import read_json, reading
 from hardlook.similarity.fasttext import MAGIC, read_fasttext_binary
 
@@ -281,8 +282,13 @@ def _map_tensor(path: Path, entry: Mapping[str, Any], start: int) -> NDArray[Any
     if entry["dtype"] not in _SAFETENSORS_TYPES:
         remedy = f"store vectors as {', '.join(_SAFETENSORS_TYPES)}"
         raise DataError(f"vectors of type {entry['dtype']}", file=path, remedy=remedy)
-    offset, shape = start + entry["data_offsets"][0], tuple(entry["shape"])
-    return np.memmap(path, dtype=_SAFETENSORS_TYPES[entry["dtype"]], mode="r", offset=offset, shape=shape)
+    kind, shape = np.dtype(_SAFETENSORS_TYPES[entry["dtype"]]), tuple(entry["shape"])
+    first, last = entry["data_offsets"]
+    # Products of sides that the header states are compared before numpy multiplies them.
+    if any(type(side) is not int or side < 0 for side in shape) or math.prod(shape) * kind.itemsize != last - first:
+        what = f"a tensor of shape {shorten(str(list(shape)), 80)} does not fit its {last - first} bytes"
+        raise DataError(what, file=path, remedy="the file is damaged: write it again")
+    return np.memmap(path, dtype=kind, mode="r", offset=start + first, shape=shape)
 
 
 def _find_index(path: Path) -> Path:
