@@ -121,7 +121,7 @@ def test_class_folders_without_contexts_are_refused_with_a_remedy(written, tmp_p
         place = tmp_path / image.parts[-3] / image.name
         place.parent.mkdir(exist_ok=True)
         shutil.copy(image, place)
-    with pytest.raises(DataError, match="depths") as caught:
+    with pytest.raises(DataError, match="a class and no context: barn/") as caught:
         rehearse(tmp_path)
     assert "concept/context/image" in str(caught.value)
 
@@ -154,7 +154,7 @@ def test_one_context_only_cannot_leave_it(written):
         rehearse(written, test_contexts="fog")
     message = str(caught.value)
     assert "one context only" in message
-    assert "fewer ways, shots, queries or modes" in message
+    assert "fewer ways, shots, queries or modes" in message and "--modes blind needs no second context" in message
     assert rehearse(written, test_contexts="fog", modes="iid").score("planted-learner").get("iid").value == 1
 
 

@@ -140,6 +140,10 @@ def make_lvis(folder):
         image["coco_url"] = f"http://images.cocodataset.org/val2017/{image.pop('file_name')}"
         image |= {"neg_category_ids": [16], "not_exhaustive_category_ids": [17]}
     (folder / "instances.json").write_text(json.dumps(document))
+    from hardlook.similarity.matrix_files import write_matrix
+
+    names = [category["name"] for category in document["categories"]]
+    write_matrix(folder / "similarity.csv", np.eye(len(names)), names)
 
 
 def _runs(mask):
@@ -196,7 +200,7 @@ def read_lvis(folder):
     from hardlook.open_vocabulary.ap import evaluation, matches, options, units
 
     # With a matrix of one's own no sense is looked for.
-    given = {"gt": folder / "instances.json", "pred": folder / "results.json", "similarity": folder / "none.csv"}
+    given = {"gt": folder / "instances.json", "pred": folder / "results.json", "similarity": folder / "similarity.csv"}
     listed = units.list_units(parse_options(options.OpenApOptions, given))
     records = evaluation.SCHEMA.frame(evaluation.evaluate_units([units.prepare_unit(unit) for unit in listed], None))
     if len(records):

@@ -263,6 +263,12 @@ def _list_from_folders(root: Path) -> tuple[ConceptContextImage, ...]:
         examples = {len(parts): "/".join(parts) for parts in sorted(paths, reverse=True)}
         what = "images at different or unexpected depths: " + ", ".join(examples[key] for key in sorted(examples))
         remedy = "arrange all of them as concept/context/image or all as split/concept/context/image"
+        if depths == {1}:
+            what = f"the images have a class and no context: {'/'.join(min(paths))}"
+            remedy = (
+                "list them in manifest.csv in this folder, with the columns path,concept,context (no contexts: one "
+                "word for all, and --modes blind), or arrange them as concept/context/image"
+            )
         raise DataError(what, file=root, remedy=remedy)
     tops = {parts[0] for parts in paths}
     if depths == {2} and len(tops) > 1 and all(normalize_split_name(name) in SPLITS for name in tops):

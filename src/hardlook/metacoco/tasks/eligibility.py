@@ -27,6 +27,7 @@ from hardlook.metacoco.tasks.images import BLIND_SUPPORTS, MODES, ImagePools, Nu
 
 Cells = NDArray[np.bool_]
 
+_ONE_CONTEXT = "one context only"
 _NOT_THERE = "none of the support contexts that were asked for serves"
 _NOT_TOGETHER = "no one support context serves all modes together, or those that would are left out"
 
@@ -62,11 +63,14 @@ class Eligibility:
             return
         reasons = [f"{concept}: {why} ({mode})" for mode, concept, why in self.left_out]
         examples = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
+        remedy = "ask for fewer ways, shots, queries or modes, or give more images"
+        if any(why == _ONE_CONTEXT for _, _, why in self.left_out):
+            remedy += "; --modes blind needs no second context"
         raise OptionError(
             f"{len(self.classes)} of {self.pools.concepts} classes can form {self.ways}-way {self.shots}-shot tasks "
             f"with {self.queries} queries in the modes {', '.join(self.modes)}; {self.ways} are needed"
             + (f". Left out: {examples}" if reasons else ""),
-            remedy="ask for fewer ways, shots, queries or modes, or give more images",
+            remedy=remedy,
         )
 
 
@@ -192,7 +196,7 @@ def _describe_exclusion(
     if mode == "shared":
         return f"no context in which {ways} classes have {shots + queries} images each"
     if mode in ("ood", "swapped") and (held > 0).sum() == 1:
-        return "one context only"
+        return _ONE_CONTEXT
     if fullest < shots:
         return none_holds.format(shots)
     if mode == "ood":
