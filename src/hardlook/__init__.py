@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hardlook.api.runs import load as load
     from hardlook.api.runs import runs as runs
     from hardlook.harness.benchmark import Benchmark as Benchmark
+    from hardlook.metacoco.training.run import train as train
     from hardlook.models.listing import models as models
     from hardlook.models.registry import register as register
     from hardlook.models.wrapping import wrap as wrap
@@ -45,6 +46,7 @@ __version__ = "0.2.0"
 # that can be called.
 _PLACES = {
     "run": "hardlook.api.running:run",
+    "train": "hardlook.metacoco.training.run:train",
     "load": "hardlook.api.runs:load",
     "runs": "hardlook.api.runs:runs",
     "join": "hardlook.api.running:join",

@@ -128,7 +128,7 @@ SLOW = {
     "clicks show", "clicks train", "collect delete",
     "compare", "data contexts-from-voc", "data inspect", "data plant-contexts", "data spuriousness", "leaderboard",
     "collect init review", "collect serve", "gate", "serve", "similarity analyse", "similarity make", "weights install",
-    "join",
+    "join", "train", "weights import",
 }  # fmt: skip
 
 

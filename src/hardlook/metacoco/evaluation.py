@@ -53,8 +53,8 @@ SCHEMA = RecordSchema(
 
 def encode_images(units: Sequence[Unit], model: Any, show_progress: Progress | None) -> None:
     """Encode every image once, before workers start, where the learner takes features; workers find them on disk."""
-    settings: TaskSettings = units[0].payload.settings
     accepts = getattr(model, "accepts", "")
+    settings = choose_encoder(units[0].payload.settings, model)
     check_encoder_used(settings, accepts)
     if accepts in ("features", "maps"):
         _build_features(settings, accepts, show_progress)
@@ -108,7 +108,7 @@ def build_episodes(units: Sequence[TaskUnit], tasks: Tasks, order: Numbers, mode
     if accepts not in ACCEPTED:
         remedy = f"its attribute `accepts` is one of {', '.join(ACCEPTED)}"
         raise ModelError(f"the learner accepts {accepts!r}", remedy=remedy)
-    settings = units[0].settings
+    settings = choose_encoder(units[0].settings, model)
     check_encoder_used(settings, accepts)
     labels = np.repeat(np.arange(tasks.ways), tasks.shots)
     supports, queries = (rows.reshape(len(rows), -1) for rows in (tasks.support, tasks.query))
@@ -132,6 +132,17 @@ def _make_key(unit: TaskUnit) -> str:
     """Identifies the supports: what a learner draws at random is the same in every mode that has the same supports."""
     own = "" if has_common_supports(unit.mode, unit.settings.blind_supports) else f"{unit.mode}-"
     return f"{unit.ways}way-{unit.shots}shot-{own}{unit.index}"
+
+
+def choose_encoder(settings: TaskSettings, model: Any) -> TaskSettings:
+    """The settings with the encoder of a learner that has one of its own; an `OptionError` where another is given."""
+    own = getattr(model, "own_encoder", None)
+    if own is None:
+        return settings
+    if settings.encoder_given or settings.preprocessing != "encoder":
+        what = f"--encoder, --encoder-args, --preprocessing: {own} was trained with an encoder of its own"
+        raise OptionError(what, remedy="leave them out; a frozen learner takes this one by --encoder")
+    return replace(settings, encoder=own, encoder_args=model.own_encoder_args)
 
 
 def check_encoder_used(settings: TaskSettings, accepts: str) -> None:

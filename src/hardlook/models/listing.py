@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
+from fnmatch import fnmatchcase
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.families import PREFIXES, load_family
-from hardlook.models.registry import ModelCard, list_models
+from hardlook.models.registry import ModelCard, find, list_models
 from hardlook.models.roles import ROLES
 
 
@@ -35,6 +36,35 @@ def models(pattern: str = "*", *, role: str | None = None, family: str | None = 
     if role is not None and role not in ROLES:
         raise OptionError(f"--role {role}: there is no such role", remedy=f"one of {', '.join(ROLES)}")
     return ModelList(list_models(pattern, role) if family is None else list_family(family, pattern, role))
+
+
+def list_trainable(pattern: str = "*") -> ModelList:
+    """Cards of the few-shot methods that `hardlook train` trains; each runs from the folder that it was trained into.
+
+    >>> list_trainable("protonet")[0].marks
+    ('LL', 'trained', 'checked')
+    """
+    from hardlook.networks.few_shot.catalogue import list_methods
+
+    cards = ModelList()
+    for entry in list_methods():
+        if fnmatchcase(entry.name, pattern):
+            flags = [letters for stage, letters in (("classes", "GL"), ("episodes", "LL")) if stage in entry.stages]
+            adapts = entry.adapts or (entry.learner is not None and "TT" in find(entry.learner).card.marks)
+            held = (
+                (adapts, "TT"),
+                (entry.transductive, "transductive"),
+                (True, "trained"),
+                (bool(entry.golden), "checked"),
+            )
+            marks = (*flags, *(mark for holds, mark in held if holds))
+            summary = f"{entry.family}: {entry.citation}"
+            cards.append(
+                ModelCard(
+                    entry.name, ("few-shot-learner",), summary, "MIT", "train", origin="hardlook train", marks=marks
+                )
+            )
+    return cards
 
 
 def list_family(prefix: str, pattern: str = "*", role: str | None = None) -> list[ModelCard]:

@@ -8,7 +8,8 @@
 
 A name is looked up among the built-in models (`built_in.toml`) and those added with `@register`, then among the entry
 points of the group `hardlook.models`, then read as `package.module:attribute`; a name with the prefix of a family
-(`timm:resnet50`) is that family's before all but the first of these. The module of a built-in model is
+(`timm:resnet50`) is that family's, and the path of a folder of `hardlook train` is what was trained there, before
+all but the first of these. The module of a built-in model is
 imported when the model is built. The class or factory of an entry point or dotted path may carry `hardlook_card`, a
 mapping with any of `role`, `summary`, `licence`, `extra` and `weights`.
 """
@@ -27,18 +28,22 @@ from fnmatch import fnmatchcase
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar
 
 from hardlook.errors import HardlookError, ModelError
 from hardlook.models.arguments import convert_arguments
 from hardlook.models.families import load_family, split_name
 from hardlook.models.roles import ROLES
+from hardlook.reading import read_json, reading
 
 MARKS = {
     "GL": "pretrained on the labels of all training classes",
     "LL": "trained on tasks, with the labels of each task",
     "TT": "adapts to the supports when it is tested",
     "transductive": "answers all queries of a task together",
+    "trained": "trained by `hardlook train NAME --out FOLDER` and run as --model FOLDER; the others are frozen",
+    "checked": "equal to released code on golden numbers",
 }
 """What a few-shot learner's marks mean; the letters are MetaCoCo's."""
 
@@ -128,6 +133,8 @@ def find(name: str, role: str | None = None) -> RegistryEntry:
         return _REGISTERED[name]
     if in_family := split_name(name):
         return _find_in_family(*in_family)
+    if is_checkpoint_folder(name):
+        return _find_checkpoint(name, role)
     points = _entry_points()
     for point in points:
         if point.name == name:
@@ -136,9 +143,18 @@ def find(name: str, role: str | None = None) -> RegistryEntry:
     if ":" in name:
         return RegistryEntry(replace(read_card(import_dotted(name), name), origin="dotted name"), name)
     hint = suggest_names(name, role, (entry.card for entry in _REGISTERED.values()), [point.name for point in points])
+    if name in (one.name for one in _list_trainable()):
+        remedy = f"hardlook train {name} --data root=DIR --out weights/{name}, then --model weights/{name}"
+        raise ModelError(f"{name!r} is a method that has to be trained first", remedy=remedy)
     listed = f"`hardlook models --role {role}` lists those that fit" if role else "`hardlook models` lists them all"
     remedy = f"{hint}{listed}; a class of your own is named package.module:Class"
     raise ModelError(f"there is no model {name!r}", remedy=remedy)
+
+
+def _list_trainable() -> Sequence[Any]:
+    from hardlook.networks.few_shot.catalogue import list_methods
+
+    return list_methods()
 
 
 def _find_in_family(prefix: str, name: str) -> RegistryEntry:
@@ -150,6 +166,30 @@ def _find_in_family(prefix: str, name: str) -> RegistryEntry:
         f"{prefix}:{name}", family.find_roles(name), family.summary, extra=family.extra, origin=f"family {prefix}"
     )
     return RegistryEntry(card, functools.partial(family.build, name))
+
+
+def is_checkpoint_folder(name: str) -> bool:
+    """Whether the name is the path of a folder that `hardlook train` wrote."""
+    try:
+        return (Path(name).expanduser() / "checkpoint.json").is_file()
+    except (OSError, ValueError, RuntimeError):  # no path
+        return False
+
+
+def _find_checkpoint(name: str, role: str | None) -> RegistryEntry:
+    """The model of a checkpoint folder: a few-shot learner, or an encoder where one is asked for."""
+    card = read_json(Path(name).expanduser() / "checkpoint.json", what="not the description of a checkpoint")
+    with reading(name, "not the description of a checkpoint", remedy="copy the folder again"):
+        method, backbone = card.get("method", ""), card["backbone"]
+        summary = f"{method} on {backbone}, trained" if method else f"{backbone}, imported weights"
+    # The roles' classes differ in what they need of the folder.
+    kind = "TrainedModel" if role == "encoder" or not method else "TrainedLearner"
+    found = import_dotted(f"hardlook.models.few_shot.trained:{kind}")
+    factory: Any = functools.partial(found, name)
+    # It takes its device itself, and no other encoder.
+    factory.accepts = "images"
+    roles = ("few-shot-learner", "encoder") if method else ("encoder",)
+    return RegistryEntry(ModelCard(name, roles, summary, extra="torch", origin="checkpoint folder"), factory)
 
 
 def resolve(name: str, role: str, args: Mapping[str, Any] | None = None) -> tuple[Callable[..., Any], dict[str, Any]]:

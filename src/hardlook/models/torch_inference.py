@@ -15,10 +15,11 @@ Precision = Literal["float32", "tf32", "bfloat16"]
 
 
 @contextlib.contextmanager
-def exact_inference(precision: Precision = "float32") -> Iterator[None]:
+def exact_inference(precision: Precision = "float32", *, inner_gradients: bool = False) -> Iterator[None]:
     """No gradients, and one algorithm for a shape; what was set before is set again afterwards.
 
-    With `float32` the numbers are the same alone and in a batch; the other precisions are for speed, on a GPU.
+    With `float32` the numbers are the same alone and in a batch; the other precisions are for speed, on a GPU. With
+    `inner_gradients` a network may differentiate within its call, as those do that adapt to supports.
     """
     import torch
 
@@ -28,7 +29,7 @@ def exact_inference(precision: Precision = "float32") -> Iterator[None]:
     torch.backends.cuda.matmul.allow_tf32 = rounded
     try:
         with (
-            torch.inference_mode(),
+            torch.no_grad() if inner_gradients else torch.inference_mode(),
             torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=rounded),
             _autocast(precision),
         ):

@@ -169,7 +169,7 @@ def _cut(value: Tensor, limit: int) -> list[Tensor]:
     if size + HEADER_BYTES <= limit or not value.ndim or len(value) < 2:
         return [value]
     rows = max(1, int(len(value) * (limit - HEADER_BYTES - 1000) / size))
-    return list(value.split(rows))
+    return list(torch.split(value, rows))
 
 
 def _halve(value: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ random state to us, which have to be the same bit for bit after a kill; `lightni
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,14 +25,13 @@ def import_fabric() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of libraries that Fabric tries to import
-            import lightning_fabric
+            return importlib.import_module("lightning_fabric")
     except ModuleNotFoundError:
         try:
-            import lightning.fabric as lightning_fabric
+            return importlib.import_module("lightning.fabric")
         except ModuleNotFoundError:
             what = "training needs the package 'lightning_fabric', which is not installed"
             raise MissingExtra(what, remedy='pip install "hardlook[train]"') from None
-    return lightning_fabric
 
 
 def open_fabric(
@@ -49,14 +49,10 @@ def open_fabric(
     package = import_fabric()
     plugins = []
     if precision in _MIXED:
-
-        class Mixed(package.plugins.MixedPrecision):  # type: ignore[misc]
-            """Mixed precision that leaves inputs as they are."""
-
-            def convert_input(self, data: Any) -> Any:
-                return data
-
-        plugins = [Mixed(_MIXED[precision], kind)]
+        mixed = package.plugins.MixedPrecision(_MIXED[precision], kind)
+        # By default inputs are rounded before they reach the module.
+        mixed.convert_input = lambda data: data
+        plugins = [mixed]
     if devices > 1 and strategy in ("auto", "ddp", "ddp_spawn", "ddp_fork"):
         # A stage may leave parameters of the other one without a gradient.
         start = {"ddp_spawn": "spawn", "ddp_fork": "fork"}.get(strategy, "popen")

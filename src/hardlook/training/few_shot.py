@@ -95,7 +95,7 @@ class FewShotData:
 def save_data(data: FewShotData, path: Path, tasks: int) -> None:
     """Write the data with its first `tasks` training tasks to one `.npz` file, for a machine that has torch alone."""
     drawn = data.draw(np.arange(tasks))
-    arrays = {"images": data.images, "labels": data.labels, "classes": np.array(data.classes)}
+    arrays: dict[str, Any] = {"images": data.images, "labels": data.labels, "classes": np.array(data.classes)}
     if data.validation_images is not None:
         arrays["validation_images"] = data.validation_images
     for name, rows in (("train", drawn), *data.validation.items()):
@@ -198,11 +198,13 @@ class FewShotTrainee:
         self.held = (
             ImageStore(torch.from_numpy(np.ascontiguousarray(held)).to(self.device), size) if held is not None else None
         )
-        self.stages = [
+        self.stages: Sequence[Stage] = [
             Stage(plan.recipe.stage, plan.first, plan.last, plan.recipe.clip, plan.recipe.ema) for plan in self.plans
         ]
         total = self.plans[-1].last
-        self.marks = sorted({round(total * part / validations) for part in range(1, validations + 1)} - {0})
+        self.marks: Sequence[int] = sorted(
+            {round(total * part / validations) for part in range(1, validations + 1)} - {0}
+        )
         self._stage = 0
 
     def start_stage(self, stage: Stage) -> Optimizer:
@@ -317,8 +319,8 @@ class FewShotTrainee:
             images = self.store.augment(batch.rows, batch.draws)
         if batch.tasks:
             ways, shots = self.recipe.ways, self.recipe.shots
-            images = images.unflatten(0, (batch.tasks, -1))
-            support = images[:, : ways * shots].unflatten(1, (ways, shots))
+            images = images.view(batch.tasks, -1, *images.shape[1:])
+            support = images[:, : ways * shots].reshape(batch.tasks, ways, shots, *images.shape[2:])
             episodes = Episodes(support, images[:, ways * shots :], batch.labels, batch.classes)
             loss, scores = call("loss", episodes)
         else:
@@ -350,8 +352,9 @@ class FewShotTrainee:
                         found = score_by_centroids(episodes)
                     else:
                         found = method.classify(episodes) if table is None else method.score(episodes)
-                    right += int((found.argmax(-1) == episodes.labels).sum())
-                    total += episodes.require_labels().numel()
+                    labels = episodes.require_labels()
+                    right += int((found.argmax(-1) == labels).sum())
+                    total += labels.numel()
                 scores[mode] = right / total
             return scores
 
@@ -391,7 +394,7 @@ def _share(whole: int, world: int, accumulate: int, what: str) -> int:
 def _encode(backbone: nn.Module, store: ImageStore) -> Tensor:
     """Features of all images of a store, by centre crops."""
     rows = torch.arange(len(store.images), device=store.images.device)
-    return torch.cat([backbone(store.crop_centre(part)).float() for part in rows.split(VALIDATED_IMAGES)])
+    return torch.cat([backbone(store.crop_centre(part)).float() for part in torch.split(rows, VALIDATED_IMAGES)])
 
 
 def score_by_centroids(features: Episodes) -> Tensor:
@@ -604,7 +607,7 @@ def _estimate_images(
     trainee = FewShotTrainee(
         copy.deepcopy(method), recipe, plans, data, seed=seed, size=size, device=fabric.device, validations=1
     )
-    wait = torch.cuda.synchronize if fabric.device.type == "cuda" else lambda: None
+    wait: Callable[[], None] = torch.cuda.synchronize if fabric.device.type == "cuda" else lambda: None
     costs = []
     call = Calls(trainee.module)
     for stage, plan in zip(trainee.stages, plans, strict=True):
@@ -617,7 +620,7 @@ def _estimate_images(
             for batch in parts:
                 with fabric.autocast():
                     found = trainee.compute_loss(call, batch)
-                found.loss.backward()
+                torch.autograd.backward(found.loss)
             wait()
             times.append(time.perf_counter() - before)
         costs.append(min(times))  # the first step also compiles and allocates

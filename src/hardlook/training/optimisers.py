@@ -12,7 +12,7 @@ import copy
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from hardlook.training.recipes import StageRecipe
@@ -58,7 +58,8 @@ class MovingAverage:
     @torch.no_grad()
     def update(self, module: nn.Module) -> None:
         """Move the average towards the module's parameters."""
-        own, others = list(self.module.parameters()), [one.detach() for one in module.parameters()]
+        own: list[Tensor] = list(self.module.parameters())
+        others = [one.detach() for one in module.parameters()]
         torch._foreach_lerp_(own, others, 1 - self.decay)
         for buffer, other in zip(self.module.buffers(), module.buffers(), strict=True):
             buffer.copy_(other)

@@ -113,7 +113,7 @@ def find_recipe(method: str, backbone: str, stages: Sequence[str]) -> Recipe:
     last = found[-1]
     recipe = Recipe(method, backbone, tuple(map(_parse_stage, found)))
     sources = list(dict.fromkeys(row.get("source") or GENERAL_SOURCE for row in found))
-    common = {name: int(last[name]) for name in ("ways", "shots", "queries") if last.get(name)}
+    common: dict[str, Any] = {name: int(last[name]) for name in ("ways", "shots", "queries") if last.get(name)}
     return replace(
         recipe,
         **common,
@@ -126,8 +126,8 @@ def find_recipe(method: str, backbone: str, stages: Sequence[str]) -> Recipe:
 
 def read_recipes() -> list[dict[str, str]]:
     """The rows of `recipes.csv`."""
-    with files("hardlook.training").joinpath("recipes.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    text = files("hardlook.training").joinpath("recipes.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
 
 
 _SCHEDULE = {"schedule": "kind", "gamma": "gamma", "every": "every", "milestones": "milestones", "warm_up": "warm_up"}
@@ -141,7 +141,8 @@ def change_recipe(recipe: Recipe, given: Mapping[str, Any]) -> Recipe:
         scope, _, name = key.rpartition(".")
         if scope in ("option", "backbone"):
             place = "options" if scope == "option" else "backbone_options"
-            recipe = replace(recipe, **{place: {**getattr(recipe, place), name: _parse_value(str(value))}})
+            inner: dict[str, Any] = {place: {**getattr(recipe, place), name: _parse_value(str(value))}}
+            recipe = replace(recipe, **inner)
         elif key in _COMMON:
             recipe = replace(recipe, **{key: _convert(key, value, getattr(recipe, key))})
         elif name in stage_names and scope in ("", *(stage.stage for stage in recipe.stages)):

@@ -55,8 +55,12 @@ class MethodEntry:
 
     @property
     def adapts(self) -> bool:
-        """Whether it learns from the supports when it is tested: an inner loop or a solver, unless its class says."""
-        return bool(self.facts.get("adapts", self.family == "meta" and self.name != "versa"))
+        """Whether it learns from the supports when it is tested: by an inner loop, a solver or a new head.
+
+        Versa's head comes out of one pass; a method trained on classes alone has to learn the classes of a task.
+        """
+        learns_head = self.stages == ("classes",) and self.learner is None
+        return bool(self.facts.get("adapts", learns_head or (self.family == "meta" and self.name != "versa")))
 
     def load(self) -> type[FewShotMethod]:
         """The class, imported now; it needs torch."""
@@ -68,8 +72,8 @@ class MethodEntry:
 @lru_cache(maxsize=1)
 def list_methods() -> tuple[MethodEntry, ...]:
     """All methods, sorted by name."""
-    with files(PACKAGE).joinpath("methods.csv").open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    text = files(PACKAGE).joinpath("methods.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
     entries = (
         MethodEntry(row["name"], row["class"], row["family"], row["golden"], row["citation"], _read_class(row["class"]))
         for row in rows

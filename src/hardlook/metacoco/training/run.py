@@ -1,0 +1,173 @@
+"""`hl.train`: train a few-shot method on a dataset into a folder that `hardlook run metacoco --model` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook.errors import ModelError, OptionError
+from hardlook.extras import require
+from hardlook.fingerprints import hash_sources
+from hardlook.harness.runs.evaluation import pin_threads
+from hardlook.harness.runs.progress import make_progress
+from hardlook.metacoco.training.data import DataOptions, prepare_data
+from hardlook.metacoco.training.report import Training, write_training
+from hardlook.models.identity import sources_of
+from hardlook.models.registry import check_device
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from hardlook.training.recipes import Recipe
+
+DEFAULT_BACKBONE = "conv64f"
+
+
+def train(
+    method: str,
+    *,
+    data: str | Path | Mapping[str, str | Path],
+    out: str | Path,
+    backbone: str = DEFAULT_BACKBONE,
+    budget: str = "",
+    recipe: Mapping[str, Any] | None = None,
+    train_contexts: Sequence[str] = (),
+    split_rule: str | None = None,
+    image_size: int = 84,
+    seed: int = 0,
+    start: str | Path | None = None,
+    device: str = "cpu",
+    devices: int = 1,
+    strategy: str = "auto",
+    precision: str = "float32",
+    threads: int = 1,
+    validations: int = 20,
+    validation_tasks: int = 200,
+    near_duplicates: str = "keep",
+    skip_corrupt: bool = False,
+    progress: bool = True,
+    report: bool = True,
+) -> Training:
+    """Train a few-shot method, or resume its training in the folder `out`.
+
+    Args:
+        method: A name; `hardlook models --role few-shot-learner` lists those that can be trained.
+        data: A folder split/concept/context/image or a manifest, as of `hl.run("metacoco", ...)`.
+        out: The folder of the checkpoint. A training that was stopped resumes, with the same numbers on a processor.
+        backbone: A name, such as conv64f or resnet12.
+        budget: Such as `10min` or `300000images`, shared by the stages; empty trains as long as the recipe says.
+        recipe: Changes to the recipe, such as `{"lr": 0.01, "classes.epochs": 10, "option.NAME": 1}`.
+        train_contexts: Train and validate on images in these contexts only.
+        split_rule: How to split concepts without splits: `size`, `seed` or a CSV file of concept,split.
+        image_size: Pixels of the network's input.
+        seed: Seed of weights, tasks, order and augmentations.
+        start: A checkpoint folder or a weights file whose backbone the training starts from.
+        device: `cpu`, `cuda` or `cuda:NUMBER`.
+        devices: Processes, each on a device of its own.
+        strategy: Fabric's strategy for several of them; `auto` is ddp.
+        precision: `float32`, `tf32`, `bfloat16` or `float16`.
+        threads: Of torch, on a processor; the weights depend on their number.
+        validations: How many times the method is validated, evenly over the training.
+        validation_tasks: Tasks of each mode.
+        near_duplicates: `keep`, `drop` or `refuse` images that show the same picture as others.
+        skip_corrupt: Leave out images that cannot be read.
+        progress: Whether to show a progress bar.
+        report: Whether to write `training.html`, the page with the curves.
+    """
+    require("torch", extra="torch")
+    from hardlook.networks.few_shot.catalogue import find_method
+    from hardlook.training.devices import open_fabric
+    from hardlook.training.few_shot import read_trained, train_few_shot
+    from hardlook.training.recipes import change_recipe, find_recipe, parse_budget
+
+    check_device("the training", device)
+    limit = parse_budget(budget)
+    chosen = change_recipe(find_recipe(method, backbone, find_method(method).stages), recipe or {})
+    fabric: Any = open_fabric(device, precision=precision, devices=devices, strategy=strategy)  # type: ignore[arg-type]
+    if device == "cpu":
+        pin_threads(threads)
+    begin = read_start(Path(start).expanduser(), chosen, image_size) if start is not None else None
+    code = hash_code(method)
+    folder = Path(out).expanduser()
+    with ExitStack() as stack:
+
+        def open_bar(total: int, done: int) -> Callable[[int, int], None]:
+            if not progress:
+                return lambda units, failed: None
+            return stack.enter_context(make_progress(total, done)).advance
+
+        given = prepare_data(
+            DataOptions(
+                _find_root(data), split_rule, tuple(train_contexts), near_duplicates, skip_corrupt, validation_tasks
+            ),
+            chosen,
+            size=image_size,
+            seed=seed,
+            show_progress=open_bar,
+        )
+        stack.close()
+        bar: list[Callable[[int, int], None]] = []
+
+        def show(total: int, step: int, images: int) -> None:
+            if not bar:
+                bar.append(open_bar(total, step - 1))
+            bar[0](1, 0)
+
+        def work(opened: Any) -> int:
+            train_few_shot(
+                given,
+                chosen,
+                folder,
+                opened,
+                seed=seed,
+                size=image_size,
+                budget=limit,
+                precision=precision,
+                validations=validations,
+                code=code,
+                start=begin,
+                show_progress=show,
+            )
+            return int(opened.global_rank)
+
+        rank = fabric.launch(work)
+    trained = read_trained(folder)
+    done = Training(folder, trained.card, trained.history, rank)
+    if report and not rank:
+        write_training(done)
+    return done
+
+
+def hash_code(method: str) -> str:
+    """A hash of the sources that the weights of a method depend on."""
+    from hardlook.networks.few_shot.catalogue import find_method
+    from hardlook.training.few_shot import FewShotTrainee
+
+    return hash_sources({*sources_of(find_method(method).load()), *sources_of(FewShotTrainee)})
+
+
+def read_start(path: Path, recipe: Recipe, size: int) -> dict[str, Tensor]:
+    """The backbone's tensors of a checkpoint folder or a weights file, checked against the recipe's backbone."""
+    from hardlook.networks.backbones import build_backbone
+    from hardlook.networks.few_shot.catalogue import find_method
+    from hardlook.networks.loading import check_keys
+    from hardlook.training.imported_weights import read_backbone_weights
+
+    backbone = build_backbone(
+        recipe.backbone, output=find_method(recipe.method).load().inputs, **recipe.backbone_options
+    )
+    state = read_backbone_weights(path)
+    if differences := check_keys(backbone, state):
+        what = f"the weights do not fit the backbone {recipe.backbone}: {differences}"
+        raise ModelError(what, file=path, remedy="start from weights of the same backbone")
+    return state
+
+
+def _find_root(data: str | Path | Mapping[str, str | Path]) -> Path:
+    if isinstance(data, Mapping):
+        if set(data) != {"root"}:
+            raise OptionError(f"--data {', '.join(sorted(data))}: training reads one dataset", remedy="--data root=DIR")
+        return Path(data["root"]).expanduser()
+    return Path(data).expanduser()
