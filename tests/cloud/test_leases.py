@@ -114,6 +114,16 @@ def test_a_claim_that_cannot_be_read_is_watched_and_taken_over(store):
     assert lease._number == 5
 
 
+def test_the_age_of_a_claim_is_known_to_a_fraction_of_a_second(store):
+    time.sleep((0.7 - time.time()) % 1)  # late in a second
+    shard = elsewhere(store, "shard-1-of-2")
+    shard.acquire()
+    time.sleep(0.5)
+    assert elsewhere(store).find_other_holder("shard-") is not None
+    time.sleep(0.7)
+    assert elsewhere(store).find_other_holder("shard-") is None
+
+
 def test_a_claim_that_this_process_could_not_release_is_its_own(store):
     left = Lease(store, "run")
     left.acquire()

@@ -6,7 +6,8 @@ not renewed for its time can be taken over, also by making the next number, and 
 wakes up later finds a higher number and stops. A released claim stays as an object that says so: numbers only grow.
 
 Only times that one machine measures itself decide whether a claim that is being watched has ended, so clocks need not
-agree. A claim whose own time is long past is taken over without watching.
+agree. A claim whose own time is long past is taken over without watching. Whether shards hold a run that is wanted
+whole, and the other way round, is read from the times in their claims: clocks may differ by two thirds of a lease.
 """
 
 from __future__ import annotations
@@ -149,7 +150,8 @@ class Lease:
     def _make(self, number: int, *, released: bool = False) -> bool:
         """Make the claim of this number; False where it was made by another, or is not the highest."""
         begun = time.monotonic()
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        # Whole seconds would make a claim of one second look a second older than it is.
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
         facts = {"since": now, **self._about, "renewed": now, "seconds": self.seconds, "released": released}
         self._about.setdefault("since", now)
         content = json.dumps(facts, indent=1).encode()
