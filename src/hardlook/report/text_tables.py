@@ -19,6 +19,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import unicodedata
 from itertools import pairwise
 from typing import Literal
 
@@ -38,14 +39,73 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    # \textquotedbl is not in pdflatex's usual font encoding.
+    '"': r"\char34{}",
     "\N{MINUS SIGN}": "$-$",
     "\N{EN DASH}": "--",
+    "\N{EM DASH}": "---",
     "\N{PLUS-MINUS SIGN}": r"$\pm$",
     "\N{UPWARDS ARROW}": r"$\uparrow$",
     "\N{DOWNWARDS ARROW}": r"$\downarrow$",
+    "\N{LEFTWARDS ARROW}": r"$\leftarrow$",
+    "\N{RIGHTWARDS ARROW}": r"$\rightarrow$",
     "\N{DAGGER}": r"$\dagger$",
+    "\N{DOUBLE DAGGER}": r"$\ddagger$",
+    "\N{LEFT DOUBLE QUOTATION MARK}": "``",
+    "\N{RIGHT DOUBLE QUOTATION MARK}": "''",
+    "\N{LEFT SINGLE QUOTATION MARK}": "`",
+    "\N{RIGHT SINGLE QUOTATION MARK}": "'",
+    "\N{HORIZONTAL ELLIPSIS}": r"\ldots{}",
+    "\N{MULTIPLICATION SIGN}": r"$\times$",
+    "\N{MIDDLE DOT}": r"$\cdot$",
+    "\N{BULLET}": r"$\bullet$",
+    "\N{DEGREE SIGN}": r"$^{\circ}$",
+    "\N{LESS-THAN OR EQUAL TO}": r"$\leq$",
+    "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
+    "\N{ALMOST EQUAL TO}": r"$\approx$",
+    "\N{INFINITY}": r"$\infty$",
+    "\N{FRACTION SLASH}": "/",
+    "\N{HYPHEN}": "-",
+    "\N{NON-BREAKING HYPHEN}": "-",
+    "\N{LATIN SMALL LETTER SHARP S}": r"\ss{}",
+    "\N{LATIN SMALL LETTER AE}": r"\ae{}",
+    "\N{LATIN CAPITAL LETTER AE}": r"\AE{}",
+    "\N{LATIN SMALL LIGATURE OE}": r"\oe{}",
+    "\N{LATIN CAPITAL LIGATURE OE}": r"\OE{}",
+    "\N{LATIN SMALL LETTER O WITH STROKE}": r"\o{}",
+    "\N{LATIN CAPITAL LETTER O WITH STROKE}": r"\O{}",
+    "\N{LATIN SMALL LETTER L WITH STROKE}": r"\l{}",
+    "\N{LATIN CAPITAL LETTER L WITH STROKE}": r"\L{}",
+    "\N{LATIN SMALL LETTER DOTLESS I}": r"\i{}",
+    "\N{LATIN SMALL LETTER D WITH STROKE}": "d",
+    "\N{LATIN CAPITAL LETTER D WITH STROKE}": "D",
 }
+
+# Accents that every font encoding has; the ogonek is not among them, and is left out.
+_ACCENTS = {
+    "\N{COMBINING GRAVE ACCENT}": "\\`",
+    "\N{COMBINING ACUTE ACCENT}": "\\'",
+    "\N{COMBINING CIRCUMFLEX ACCENT}": "\\^",
+    "\N{COMBINING TILDE}": "\\~",
+    "\N{COMBINING DIAERESIS}": '\\"',
+    "\N{COMBINING MACRON}": "\\=",
+    "\N{COMBINING DOT ABOVE}": "\\.",
+    "\N{COMBINING RING ABOVE}": "\\r",
+    "\N{COMBINING CARON}": "\\v",
+    "\N{COMBINING BREVE}": "\\u",
+    "\N{COMBINING DOUBLE ACUTE ACCENT}": "\\H",
+    "\N{COMBINING CEDILLA}": "\\c",
+    "\N{COMBINING DOT BELOW}": "\\d",
+    "\N{COMBINING MACRON BELOW}": "\\b",
+    "\N{COMBINING OGONEK}": "",
+    "\N{COMBINING COMMA BELOW}": "",
+}
+
+# Capitals of Greek that look like Latin ones have no command of their own.
+_GREEK_CAPITALS = dict(
+    zip("\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a7", "ABEZHIKMNOPTX", strict=True)
+)
+_GREEK_NAMES = {"FINAL SIGMA": "varsigma", "LAMDA": "lambda", "OMICRON": "o"}
 
 
 def format_table(table: Table, text_format: TextFormat, intervals: IntervalStyle = "brackets") -> str:
@@ -122,12 +182,49 @@ def layout_latex(columns: list[str], rows: list[list[str]], right: list[bool]) -
 def escape_latex(text: str) -> str:
     r"""The text with LaTeX's special characters escaped, and text in backticks set in typewriter font.
 
+    The result is ASCII, so that pdflatex compiles it under any font and input encoding: accents and Greek letters
+    become commands, what has none is written as its number.
+
     >>> print(escape_latex("50 % of `a_b`"))
     50 \% of \texttt{a\_b}
+    >>> print(escape_latex("Möwe 模"))
+    M\"{o}we [U+6A21]
     """
     parts = CODE.split(text)
-    escaped = ["".join(_LATEX.get(letter, letter) for letter in " ".join(part.split("\n"))) for part in parts]
+    escaped = ["".join(map(_escape_letter, unicodedata.normalize("NFC", " ".join(part.split("\n"))))) for part in parts]
     return "".join(rf"\texttt{{{part}}}" if index % 2 else part for index, part in enumerate(escaped))
+
+
+def _escape_letter(letter: str) -> str:
+    if letter in _LATEX:
+        return _LATEX[letter]
+    if letter.isascii():
+        return letter if letter.isprintable() else " "
+    base, *marks = list(unicodedata.normalize("NFKD", letter))
+    if marks or base != letter:
+        written = _escape_letter(base)
+        for mark in marks:
+            if mark in _ACCENTS:
+                written = f"{_ACCENTS[mark]}{{{written}}}" if _ACCENTS[mark] else written
+            elif unicodedata.combining(mark):
+                return f"[U+{ord(letter):04X}]"
+            else:  # a ligature or a fraction
+                written += _escape_letter(mark)
+        return written if "[U+" not in written else f"[U+{ord(letter):04X}]"
+    return _name_greek(letter) or f"[U+{ord(letter):04X}]"
+
+
+def _name_greek(letter: str) -> str:
+    """A Greek letter as LaTeX; nothing for any other."""
+    if letter in _GREEK_CAPITALS:
+        return _GREEK_CAPITALS[letter]
+    found = re.fullmatch("GREEK (SMALL|CAPITAL) LETTER ([A-Z]+|FINAL SIGMA)", unicodedata.name(letter, ""))
+    if not found or not "\u0391" <= letter <= "\u03c9":
+        return ""
+    name = _GREEK_NAMES.get(found[2], found[2].lower())
+    if name == "o":
+        return "o"
+    return f"$\\{name.capitalize() if found[1] == 'CAPITAL' else name}$"
 
 
 def layout_markdown(columns: list[str], rows: list[list[str]], right: list[bool]) -> str:

@@ -24,6 +24,7 @@ from hardlook.harness.runs.record_store import (
     read_failures,
     read_records,
 )
+from hardlook.harness.runs.relative_paths import DIRECTORY, explain_missing_path, locate_options
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard, UnitCounts, merge_readings
 from hardlook.reading import reading
 
@@ -69,7 +70,8 @@ def list_stored_units(
     if joined := manifest.get("joined"):
         parts = [fetch_options(parse_options(benchmark.options, row["options"])) for row in joined]
         return [unit for part in parts for unit in benchmark.list_units(part)]
-    return benchmark.list_units(fetch_options(options or parse_options(benchmark.options, manifest["options"])))
+    stored = options or parse_options(benchmark.options, locate_options(manifest, benchmark.options))
+    return benchmark.list_units(fetch_options(stored))
 
 
 def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> ScoredRun:
@@ -86,7 +88,7 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
         )
     with reading(folder.manifest_path, "the run's options cannot be used", remedy=suggest_repair(folder.path)):
         check_readings(benchmark, parse_options(benchmark.options, manifest["options"]))
-    options = _change_options(benchmark, manifest["options"], changes or {})
+    options = _change_options(benchmark, locate_options(manifest, benchmark.options), changes or {})
     check_readings(benchmark, options)
     answers = manifest["answers"]["fingerprint"]
     every, others = read_all_records(folder, benchmark.schema, answers, benchmark.schema.light)
@@ -132,8 +134,8 @@ def _score_records(
 ) -> Scorecard:
     try:
         return benchmark.score(records, options)
-    except HardlookError:
-        raise
+    except HardlookError as error:
+        raise explain_missing_path(error, options) from error
     except Exception as error:
         # Damage that a checksum would have shown; with checksums this is a bug, and its traceback is needed.
         files = [folder.manifest_path, *list_parts(folder.records_path)]
@@ -172,6 +174,7 @@ def save_score_options(folder: RunFolder, options: BenchmarkOptions) -> None:
         manifest = folder.read_manifest()
         if {**manifest["options"], **latest} != manifest["options"]:
             manifest["options"].update(latest)
+            manifest[DIRECTORY] = str(Path.cwd())
             write_atomically(folder.manifest_path, format_checked_json(manifest))
 
 

@@ -33,6 +33,7 @@ from hardlook.harness.checked_json import format_checked_json, parse_checked_jso
 from hardlook.harness.runs.folder import RUN_SCHEMA, RunFolder, write_atomically, write_if_absent
 from hardlook.harness.runs.plan import Plan
 from hardlook.harness.runs.record_store import iterate_answered_units, list_parts, read_part
+from hardlook.harness.runs.relative_paths import DIRECTORY
 from hardlook.harness.scorecard import note_to_json
 
 # Libraries that can change a record; their versions are noted.
@@ -156,6 +157,7 @@ def start_manifest(folder: RunFolder, plan: Plan) -> dict[str, Any]:
         "answers": {"fingerprint": plan.answers, "parts": dict(plan.parts)},
         "code": {"hardlook": hardlook.__version__, "fingerprint": code_fingerprint()},
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        DIRECTORY: str(Path.cwd()),
         "sessions": [],
     }
     with folder.locked():

@@ -91,7 +91,8 @@ def count_pairs_sparsely(
     while start < size:
         if pairs.noted == len(pairs.notes):
             pairs = merge_notes(pairs)
-        start, noted, more = _note_runs(*given, sign, start, pairs.notes, pairs.noted)
+        rest: Any = (*given, sign, start, pairs.notes, pairs.noted)
+        start, noted, more = _note_runs(*rest)
         pairs, other = replace(pairs, noted=noted), other + more
     return pairs, other
 
@@ -101,12 +102,13 @@ def add_cells(cells: NDArray[np.int64], pixels: NDArray[np.int64], pairs: PairLi
     pairs = merge_notes(pairs)
     order = np.argsort(cells, kind="stable")
     given: Any = (cells[order], pixels[order].astype(np.int64), pairs.cells, pairs.pixels)
-    return _with_capacity(*_merge(*given), pairs.notes)
+    joined, sums = _merge(*given)
+    return _with_capacity(joined, sums, pairs.notes)
 
 
 def make_pairs() -> PairList:
     """A list without pairs."""
-    return PairList(*(np.zeros(size, np.int64) for size in (0, 0, NOTES)))
+    return PairList(np.zeros(0, np.int64), np.zeros(0, np.int64), np.empty(NOTES, np.int64))
 
 
 def merge_notes(pairs: PairList) -> PairList:
@@ -115,7 +117,8 @@ def merge_notes(pairs: PairList) -> PairList:
         return pairs
     notes = pairs.notes[: pairs.noted]
     given: Any = (notes, np.empty_like(notes), pairs.cells, pairs.pixels)
-    return _with_capacity(*_merge_notes(*given), pairs.notes)
+    cells, pixels = _merge_notes(*given)
+    return _with_capacity(cells, pixels, pairs.notes)
 
 
 def _with_capacity(cells: NDArray[np.int64], pixels: NDArray[np.int64], notes: NDArray[np.int64]) -> PairList:
