@@ -34,7 +34,7 @@ class Strata(nn.Module):
     classes' probabilities (`fusion`); the "feature" adjustment leaves those out, the "class" adjustment has one group.
     Features are centred at the mean of all classes and divided by their length (cl2n), or divided alone (l2n), `before`
     and `after` the cut. The mean features follow the images of the stage on classes: a mean of the batches first, with
-    `momentum` later. `released` stores none of them and holds lengths constant in gradients.
+    `momentum` later. `released` holds lengths constant in gradients.
     """
 
     features: Tensor
@@ -58,8 +58,8 @@ class Strata(nn.Module):
         if channels % splits:
             raise OptionError(f"{channels} channels have no {splits} equal groups", remedy="splits divides channels")
         self.linear: nn.Module = nn.Linear(channels, classes)
-        self.register_buffer("features", torch.zeros(classes, channels), persistent=not released)
-        self.register_buffer("count", torch.zeros(classes), persistent=not released)
+        self.register_buffer("features", torch.zeros(classes, channels))
+        self.register_buffer("count", torch.zeros(classes))
         self.splits, self.adjustment, self.fusion = splits, adjustment, fusion
         self.before, self.after, self.momentum, self.released = before, after, momentum, released
 

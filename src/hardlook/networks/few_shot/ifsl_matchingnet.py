@@ -65,8 +65,8 @@ class IfslMatchingNet(FewShotMethod):
     with the supports' mean or zeros in its place, and with ones for its scores where there are two networks.
 
     `released`: the stage on episodes starts with a random classifier of the training classes in place of the trained
-    one, batch normalisation uses the statistics of the supports and of the queries of each task also at test, lengths
-    are constants for gradients, and the mean features are not stored with the weights.
+    one, batch normalisation uses the statistics of the supports and of the queries of each task also at test, and
+    lengths are constants for gradients. Its weights files lack the mean features (`utils.features`, `utils.count`).
     """
 
     stages = ("classes", "episodes")
