@@ -270,20 +270,25 @@ class FewShotTrainee:
         share = _share(own.batch, world, own.accumulate, "images")
         rows = np.stack([self._choose_images(step - plan.first, own.batch) for step in steps])
         rows = np.ascontiguousarray(rows[:, rank * share : (rank + 1) * share]).ravel()
-        draws = self._draw_augmentations(steps, own.batch, rank * share, share)
-        on_device = torch.from_numpy(rows).to(self.device, non_blocking=True)
+        views = self._count_views()
+        draws = self._draw_augmentations(steps, own.batch * views, rank * share * views, share * views)
         labels = torch.from_numpy(self.data.labels[rows]).to(self.device, non_blocking=True)
+        on_device = torch.from_numpy(rows.repeat(views)).to(self.device, non_blocking=True)
         size = share // own.accumulate
         for place in range(len(steps)):
             starts = [place * share + part * size for part in range(own.accumulate)]
             yield [
                 _Batch(
-                    on_device[start : start + size],
-                    draws.part(slice(start, start + size)) if draws is not None else None,
+                    on_device[start * views : (start + size) * views],
+                    draws.part(slice(start * views, (start + size) * views)) if draws is not None else None,
                     labels[start : start + size],
                 )
                 for start in starts
             ]
+
+    def _count_views(self) -> int:
+        """How many augmentations of each image of a labelled batch the method compares."""
+        return int(getattr(self.module, "views", 1))
 
     def _choose_images(self, step: int, batch: int) -> Rows:
         """(batch,) rows: the images in an order of each epoch's own, one epoch after the other."""
@@ -324,7 +329,9 @@ class FewShotTrainee:
             episodes = Episodes(support, images[:, ways * shots :], batch.labels, batch.classes)
             loss, scores = call("loss", episodes)
         else:
-            loss, scores = call("class_loss", images, batch.labels)
+            # Image after image, each in all its views; the method takes view after view.
+            views = images.view(len(batch.labels), -1, *images.shape[1:]).transpose(0, 1)
+            loss, scores = call("class_loss", views.flatten(0, 1), batch.labels)
         count = batch.labels.numel()
         sums = {"loss": loss.detach().float() * count}
         if scores.shape[:-1] == batch.labels.shape:  # a loss on mixed or rotated images has other scores

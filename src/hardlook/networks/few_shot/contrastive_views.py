@@ -7,7 +7,7 @@ Contrast for Unsupervised Visual Representation Learning, CVPR 2020.
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -33,7 +33,7 @@ class SimClr(FewShotMethod):
 
     stages = ("classes",)
     learner = "logistic"
-    views: ClassVar[int] = 2
+    views = 2
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class MoCo(FewShotMethod):
 
     stages = ("classes",)
     learner = "logistic"
-    views: ClassVar[int] = 2
+    views = 2
 
     def __init__(
         self,

@@ -81,6 +81,9 @@ class FewShotMethod(nn.Module):
     transductive: ClassVar[bool] = False
     """Whether the score of a query depends on the other queries of its task."""
 
+    views: ClassVar[int] = 1
+    """How many augmentations of each image `class_loss` takes: n images in their first view, then in their second."""
+
     learner: ClassVar[str | None] = None
     """The registered few-shot learner that classifies on this method's features, where it has no rule of its own."""
 
