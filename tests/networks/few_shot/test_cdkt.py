@@ -151,3 +151,13 @@ def test_float32_holds_many_equal_images():
         loss, scores = kind(torch.nn.Linear(4, 4)).loss(episodes)
         loss.backward()
         assert torch.isfinite(scores).all() and torch.isfinite(loss)
+
+
+@pytest.mark.parametrize("kind", [CdktMl, CdktPl])
+def test_mixed_precision_rounds_the_backbone_alone(kind):
+    rng = torch.Generator().manual_seed(0)
+    support, query = torch.randn(1, 5, 8, 4, generator=rng), torch.randn(1, 40, 4, generator=rng)
+    method = kind(torch.nn.Linear(4, 4), temperature=0.02)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss, scores = method.loss(Episodes(support, query, torch.arange(40)[None] % 5))
+    assert loss.dtype == scores.dtype == torch.float32 and torch.isfinite(loss)

@@ -8,7 +8,7 @@ gamma, Poisson and Polya-Gamma variables every update is in closed form.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -127,6 +127,11 @@ class Cdkt(FewShotMethod):
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) log probabilities; maps are flattened."""
+        # Kernels rounded to bfloat16 have no Cholesky factor.
+        with torch.autocast(features.query.device.type, enabled=False):
+            return self._score(_at_least_float32(features))
+
+    def _score(self, features: Episodes) -> Tensor:
         support, query = features.support.flatten(1, 2).flatten(2), features.query.flatten(2)
         known = functional.one_hot(features.support_labels(), features.ways).mT.to(support)
         labels = known.expand(len(support), -1, -1)
@@ -144,10 +149,12 @@ class Cdkt(FewShotMethod):
         if self.objective == "pl":
             scores = self.score(features)
             return -scores.gather(-1, truth[..., None]).mean(), scores
-        images = torch.cat([features.support.flatten(1, 2), features.query], 1).flatten(2)
-        known = features.support_labels().expand(len(images), -1)
-        labels = functional.one_hot(torch.cat([known, truth], 1), features.ways).mT.to(images)
-        bounds = infer(self.kernel(images, images), labels, self.steps).bound(labels)
+        with torch.autocast(features.query.device.type, enabled=False):
+            features = _at_least_float32(features)
+            images = torch.cat([features.support.flatten(1, 2), features.query], 1).flatten(2)
+            known = features.support_labels().expand(len(images), -1)
+            labels = functional.one_hot(torch.cat([known, truth], 1), features.ways).mT.to(images)
+            bounds = infer(self.kernel(images, images), labels, self.steps).bound(labels)
         with torch.no_grad():
             scores = self.score(features)
         return -bounds.mean() / images.shape[1], scores
@@ -162,6 +169,12 @@ class CdktMl(Cdkt):
 
 class CdktPl(Cdkt):
     """CDKT trained by the predictive likelihood."""
+
+
+def _at_least_float32(features: Episodes) -> Episodes:
+    if features.query.dtype not in (torch.bfloat16, torch.float16):
+        return features
+    return replace(features, support=features.support.float(), query=features.query.float())
 
 
 def draw_normals(samples: int, ways: int) -> Tensor:
