@@ -432,3 +432,51 @@ def test_practice_and_platform_ids(store):
         store.show_practice("nobody", "training-0", 1.0)
     with pytest.raises(Refusal, match="1 to 128"):
         store.join(None, "en", 1.0, {"PROLIFIC_PID": "a" * 129})
+
+
+PLACES = BatchRules(size=2, target=1, most_batches=9, return_after=1800.0, reserve_after=300.0)
+
+
+def test_a_place_is_kept_for_who_is_in_the_practice(store):
+    store.prepare(some_items(4), ("pc",), "f")
+    first, second = arrive(store, invitation="a"), arrive(store, now=1.0, invitation="b")
+    # Four answers are two batches, and both are promised.
+    assert store.devices_with_work(PLACES, 2.0) == set()
+    assert store.devices_with_work(PLACES, 2.0, first) == store.devices_with_work(PLACES, 2.0, second) == {"pc"}
+    assert len(store.next_batch(first, PLACES, 3.0).trials) == 2
+    do_batch(store, first, PLACES, now=4.0)
+    # A second batch would be the place of the other one, who still has it.
+    assert store.devices_with_work(PLACES, 5.0) == set()
+    assert store.next_batch(first, PLACES, 5.0) is None
+    assert store.devices_with_work(PLACES, 5.0, second) == {"pc"}
+    assert len(store.next_batch(second, PLACES, 6.0).trials) == 2
+
+
+def test_a_place_is_kept_while_people_are_active_and_for_a_practice_at_most(store):
+    store.prepare(some_items(2), ("pc", "mobile"), "f")
+    person = arrive(store, invitation="a")
+    assert store.devices_with_work(PLACES, 299.0) == {"mobile"}
+    assert store.devices_with_work(PLACES, 301.0) == {"pc", "mobile"}
+    store.touch(person, 290.0)
+    assert store.devices_with_work(PLACES, 301.0) == {"mobile"}
+    for minute in range(25):
+        store.touch(person, 60.0 * minute)
+    assert store.devices_with_work(PLACES, 1441.0) == {"pc", "mobile"}
+    # Who has not chosen a device yet may choose either.
+    store.join(None, "en", 1450.0, {"PROLIFIC_PID": "5f1a"})
+    assert store.devices_with_work(PLACES, 1451.0) == set()
+
+
+def test_an_open_link_keeps_no_place_so_that_nobody_can_hold_them_all(store):
+    store.prepare(some_items(2), ("pc",), "f")
+    for _ in range(20):
+        arrive(store)
+    assert store.devices_with_work(PLACES, 1.0) == {"pc"}
+    assert BatchRules.of(StudySettings(kind="clicks", title="Cups")).reserve_after == 300.0
+
+
+def test_attention_checks_are_no_places(store):
+    checks = [Item(f"c{n}", f"c{n}", "", f"{CHECK_SUBJECT}{n}") for n in range(20)]
+    store.prepare([*some_items(2), *checks], ("pc",), "f")
+    arrive(store, invitation="a")
+    assert store.devices_with_work(PLACES, 1.0) == set()

@@ -179,3 +179,29 @@ def test_people_without_a_code_find_what_they_can_be_deleted_by(make_study_app, 
     # The cookie of somebody who was deleted is nobody's; they may join anew.
     assert visitor.get("/api/state").status == 401 and who not in visitor.get("/privacy").text
     assert visitor.join().status == 303
+
+
+def test_who_consents_by_invitation_has_a_place_until_the_practice_is_done(make_study_app, review_study):
+    app = make_study_app(review_study, batch_size=3, target_answers=1)
+    links = make_invitation_links(app.study.secret, "http://x", count=2, expires=app.now + 1e6)
+    first, second = (link.removeprefix("http://x") for link in links)
+    visitor = app.visitor()
+    visitor.join(first)
+    # The only batch is promised: nobody else is asked for consent, and the first one is not sent away.
+    assert "being worked on right now" in app.visitor().get(second).text
+    visitor.practise()
+    visitor.do_batch(value=1)
+    assert "has all the answers that it needs" in app.visitor().get(second).text
+
+
+def test_a_place_goes_to_others_when_nobody_comes_back_for_it(make_study_app, review_study):
+    app = make_study_app(review_study, batch_size=3, target_answers=1)
+    links = make_invitation_links(app.study.secret, "http://x", count=2, expires=app.now + 1e6)
+    first, second = (link.removeprefix("http://x") for link in links)
+    app.visitor().join(first)
+    app.now += 301
+    late = app.visitor()
+    assert 'name="agree"' in late.get(second).text
+    late.join(second)
+    late.practise()
+    late.do_batch(value=1)

@@ -51,8 +51,22 @@ from hardlook.collect.store.records import (
     is_storable,
     never_too_quick,
 )
-from hardlook.collect.store.tables import ANSWERS, ASSIGNMENTS, BATCHES, FACTS, FINGERPRINT, ITEMS, PROGRESS, Catalogue
+from hardlook.collect.store.tables import (
+    ANSWERS,
+    ASSIGNMENTS,
+    BATCHES,
+    FACTS,
+    FINGERPRINT,
+    ITEMS,
+    PARTICIPANTS,
+    PLATFORM_IDS,
+    PROGRESS,
+    Catalogue,
+)
 from hardlook.collect.study.tasks import CHECK_SUBJECT, Item
+
+# Seconds after which somebody in the practice keeps no place any longer, however active.
+LONGEST_PRACTICE = 20 * 60.0
 
 # A trial with its item, for `_make_trial`.
 _TRIAL_COLUMNS = (
@@ -71,6 +85,12 @@ _COUNT_ALL_DEVICES = select(func.sum(_ALL_DEVICES.c.valid + _ALL_DEVICES.c.pendi
 _WANTED = and_(PROGRESS.c.device == bindparam("on"), bindparam("most") > _COUNT)
 _COUNTS = select(PROGRESS.c.item, _COUNT, _COUNT_ALL_DEVICES.scalar_subquery()).where(_WANTED)
 _WANTED_ITEMS = select(PROGRESS.c.item).where(_WANTED)
+_COUNT_WANTED = (
+    select(func.sum(bindparam("most") - _COUNT))
+    .select_from(PROGRESS)
+    .join(ITEMS, ITEMS.c.id == PROGRESS.c.item)
+    .where(_WANTED, ~ITEMS.c.subject.startswith(CHECK_SUBJECT, autoescape=True))
+)
 _OPEN = BATCHES.c.state == "open"
 _HAS_ANSWER = select(ANSWERS.c.key).join(ASSIGNMENTS, ASSIGNMENTS.c.id == ANSWERS.c.assignment)
 
@@ -144,16 +164,49 @@ def list_with_open_batch(connection: Connection, ids: Collection[str]) -> set[st
     return set(connection.scalars(select(BATCHES.c.participant).where(_OPEN, BATCHES.c.participant.in_(ids))))
 
 
-def list_devices_with_work(database: Database, catalogue: Catalogue, rules: BatchRules, now: float) -> set[str]:
-    """The devices on which items still want answers and await too few; abandoned batches are returned first."""
+def list_devices_with_work(
+    database: Database, catalogue: Catalogue, rules: BatchRules, now: float, participant: str = ""
+) -> set[str]:
+    """The devices on which items still want answers and await too few; abandoned batches are returned first.
+
+    Work that people in the practice are about to get is not there for others: see `count_reserved`. `participant` is
+    who asks, if they have joined.
+    """
 
     def find(connection: Connection) -> set[str]:
-        return {device for device in catalogue.devices if _has_work(connection, catalogue, device, rules.target)}
+        return {
+            device for device in catalogue.devices if _has_work(connection, catalogue, device, rules, now, participant)
+        }
 
     found = database.read(find)
     if found != catalogue.devices and return_abandoned(database, rules, now):
         found = database.read(find)
     return found
+
+
+def count_reserved(connection: Connection, device: str, rules: BatchRules, now: float, participant: str = "") -> int:
+    """The places on a device that are kept for people between their consent and their first batch.
+
+    A place is kept for people with an invitation or a platform's id, while they are active; those of an open link keep
+    none, since anybody could join it often enough to hold them all. Who keeps a place waits only for those who joined
+    before.
+    """
+    if not rules.reserve_after:
+        return 0
+    asking = find_participant(connection, participant) if participant else None
+    has_id = select(PLATFORM_IDS.c.participant).where(PLATFORM_IDS.c.participant == PARTICIPANTS.c.id).exists()
+    holders = (
+        select(PARTICIPANTS.c.id, PARTICIPANTS.c.joined)
+        .where(PARTICIPANTS.c.finished.is_(None), PARTICIPANTS.c.seen > now - rules.reserve_after)
+        .where(PARTICIPANTS.c.joined > now - LONGEST_PRACTICE)
+        .where(or_(PARTICIPANTS.c.device.is_(None), PARTICIPANTS.c.device == device))
+        .where(or_(PARTICIPANTS.c.invitation.is_not(None), has_id))
+        .where(~select(BATCHES.c.id).where(BATCHES.c.participant == PARTICIPANTS.c.id).exists())
+    )
+    kept = {row.id: row.joined for row in connection.execute(holders)}
+    if asking is None or asking.id not in kept:
+        return len(kept)
+    return sum((joined, id) < (asking.joined, asking.id) for id, joined in kept.items())
 
 
 def wants_answers(connection: Connection, catalogue: Catalogue, target: int) -> bool:
@@ -163,8 +216,15 @@ def wants_answers(connection: Connection, catalogue: Catalogue, target: int) -> 
     return any(row.item in collected and row.device in catalogue.devices for row in connection.execute(wanted))
 
 
-def _has_work(connection: Connection, catalogue: Catalogue, device: str, target: int) -> bool:
-    items = connection.scalars(_WANTED_ITEMS, {"on": device, "most": target})
+def _has_work(
+    connection: Connection, catalogue: Catalogue, device: str, rules: BatchRules, now: float, participant: str = ""
+) -> bool:
+    reserved = count_reserved(connection, device, rules, now, participant)
+    if reserved:
+        # Who gets their first batch may take any item, so that whatever the others leave is enough.
+        wanted = connection.scalar(_COUNT_WANTED, {"on": device, "most": rules.target})
+        return int(wanted or 0) > reserved * rules.size
+    items = connection.scalars(_WANTED_ITEMS, {"on": device, "most": rules.target})
     return any(item in catalogue.items and not catalogue.items[item].is_check for item in items)
 
 
@@ -244,7 +304,9 @@ def _hand_out(connection: Connection, catalogue: Catalogue, id: str, rules: Batc
     # Answers too, since a batch that was returned half done is not complete, and yet was work.
     if done.complete < rules.most_batches and done.answered < rules.most_batches * (rules.size + rules.checks):
         device = _device(connection, id, catalogue)
-        claimed = _claim(connection, catalogue, id, device, rules)
+        # A further batch waits for those who were promised their first one.
+        free = not done.batches or _has_work(connection, catalogue, device, rules, now, id)
+        claimed = _claim(connection, catalogue, id, device, rules) if free else []
         if claimed:
             return _write_batch(connection, catalogue, id, device, claimed, done.batches + 1, now)
     set_first(connection, id, now, "finished")

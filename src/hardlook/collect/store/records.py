@@ -98,6 +98,10 @@ class Batch:
     trials: tuple[Trial, ...]
 
 
+# A place is kept for who is in the practice until they were inactive for so long.
+RESERVE_SECONDS = 5 * 60.0
+
+
 @dataclass(frozen=True)
 class BatchRules:
     """How batches are handed out.
@@ -106,7 +110,8 @@ class BatchRules:
     most `most_batches` per participant. After `return_after` seconds of inactivity a batch is returned, one without an
     answer `return_unanswered` seconds after it was handed out. `needed(n)` clicks of n must lie inside.
     `is_too_quick` judges the (mode, shown, received) of a batch's answers; a quick batch does not count and earns no
-    code. With `code_for_valid` only batches that count earn one.
+    code. With `code_for_valid` only batches that count earn one. A place is kept for who is in the practice until they
+    were inactive for `reserve_after` seconds; 0 keeps none.
     """
 
     size: int
@@ -118,6 +123,7 @@ class BatchRules:
     checks: int = 0
     is_too_quick: IsTooQuick = never_too_quick
     code_for_valid: bool = False
+    reserve_after: float = 0.0
 
     @classmethod
     def of(cls, settings: StudySettings) -> BatchRules:
@@ -132,6 +138,7 @@ class BatchRules:
             settings.attention_checks,
             settings.is_too_quick if settings.quick_batches == "drop" else never_too_quick,
             settings.code_for == "valid",
+            RESERVE_SECONDS,
         )
 
 

@@ -202,9 +202,9 @@ class Store:
         """Those of these participants who have an open batch."""
         return self._database.read(batches.list_with_open_batch, ids)
 
-    def devices_with_work(self, rules: BatchRules, now: float) -> set[str]:
-        """The devices on which a new participant would get a batch."""
-        return batches.list_devices_with_work(self._database, self._load_catalogue(), rules, now)
+    def devices_with_work(self, rules: BatchRules, now: float, participant: str = "") -> set[str]:
+        """The devices on which a new participant, or one who has joined, would get a batch."""
+        return batches.list_devices_with_work(self._database, self._load_catalogue(), rules, now, participant)
 
     def wants_answers(self, rules: BatchRules) -> bool:
         """Whether answers are still wanted, be it that others are about to give them."""

@@ -138,7 +138,7 @@ def done(site: Site, request: Request) -> Response:
 
 def is_full(site: Site, participant: Participant | None, now: float) -> bool:
     """Whether no participant, or none on this participant's device, could get a new batch."""
-    devices = site.store.devices_with_work(site.rules, now)
+    devices = site.store.devices_with_work(site.rules, now, participant.id if participant else "")
     return participant.device not in devices if participant and participant.device else not devices
 
 

@@ -95,7 +95,7 @@ def set_device(visit: Visit, body: DeviceBody) -> messages.Device:
         wanted = settings.devices[0]
         name = "a computer" if wanted == "pc" else "a phone or a tablet"
         raise RequestRefused(409, f"needs-{wanted}", f"This study needs {name}. Open your link there.")
-    open_devices = visit.site.store.devices_with_work(visit.site.rules, visit.now)
+    open_devices = visit.site.store.devices_with_work(visit.site.rules, visit.now, visit.participant.id)
     if visit.participant.trained is None and body.device not in open_devices:
         name = "computers" if body.device == "pc" else "phones and tablets"
         raise RequestRefused(409, f"full-{body.device}", f"No more answers from {name} are needed right now.")
