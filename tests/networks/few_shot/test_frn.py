@@ -37,10 +37,10 @@ def test_training_and_testing_scale_alike_unless_released():
         assert torch.equal(trained, tested) != released
 
 
-def test_the_auxiliary_loss_sums_squared_cosines_over_pairs_of_classes():
+def test_the_auxiliary_loss_sums_mean_squared_cosines_over_pairs_of_classes():
     support = torch.tensor([[[[3.0, 0.0], [0.0, 1.0]], [[5.0, 0.0], [1.0, 1.0]], [[0.0, 2.0], [0.0, 7.0]]]])
     # cosines squared: classes 0, 1: (1 + 0) + (.5 + .5); 0, 2: (0 + 1) x 2; 1, 2: 0 + .5, twice
-    torch.testing.assert_close(FRN(channels=2).overlap(support), torch.tensor(2.0 + 2.0 + 1.0))
+    torch.testing.assert_close(FRN(channels=2).overlap(support), torch.tensor((2.0 + 2.0 + 1.0) / 4))
     assert FRN(channels=2, released=True).overlap(support) < 0.2
 
 

@@ -104,11 +104,14 @@ class FRN(FewShotMethod):
         return cross_entropy(scores, episodes.require_labels()) + self.auxiliary * extra, scores
 
     def overlap(self, support: Tensor) -> Tensor:
-        """Mean over tasks of the sum over pairs of classes of |S_i S_j'|^2, for supports (tasks, ways, m, C)."""
+        """Mean over tasks of the sum over pairs of classes of the mean squared cosine of their descriptors.
+
+        Of supports (tasks, ways, m, C). The sum over descriptors, hundreds of times larger, would outweigh all else.
+        """
         if self.released:
             unit = support / torch.linalg.vector_norm(support, dim=(1, 2, 3), keepdim=True)
         else:
-            unit = functional.normalize(support, dim=-1)
+            unit = functional.normalize(support, dim=-1) / math.sqrt(support.shape[2])
         rows, (tasks, ways, size) = unit.flatten(1, 2), support.shape[:3]
         pairs = (rows @ rows.mT).square().reshape(tasks, ways, size, ways, size).sum((2, 4))
         return torch.triu(pairs, 1).sum((1, 2)).mean()
