@@ -57,7 +57,7 @@ LONGEST = (
 
 # Files whose tests use `ray_cluster`: one process runs them, as the start of a cluster takes as long as twenty tests.
 WITH_RAY = (
-    "tests/harness/runs/test_engines.py", "tests/harness/runs/test_lost_work.py",
+    "tests/api/test_running.py", "tests/harness/runs/test_engines.py", "tests/harness/runs/test_lost_work.py",
     "tests/harness/runs/test_ray_cluster.py", "tests/rclicks/test_resuming.py",
 )  # fmt: skip
 

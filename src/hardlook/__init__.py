@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hardlook.api.runs import Run as Run
     from hardlook.api.runs import load as load
     from hardlook.api.runs import runs as runs
+    from hardlook.api.verifying import verify as verify
     from hardlook.harness.benchmark import Benchmark as Benchmark
     from hardlook.metacoco.training.run import train as train
     from hardlook.models.listing import models as models
@@ -50,6 +51,7 @@ _PLACES = {
     "load": "hardlook.api.runs:load",
     "runs": "hardlook.api.runs:runs",
     "join": "hardlook.api.running:join",
+    "verify": "hardlook.api.verifying:verify",
     "compare": "hardlook.api.comparing:compare",
     "gate": "hardlook.api.gating:gate",
     "leaderboard": "hardlook.api.comparing:leaderboard",

@@ -69,3 +69,24 @@ def test_a_leaderboard_writes_only_where_it_is_told(folder, tmp_path):
     assert all(page.is_file() for page in written.pages) and len(written.pages) == 2
     with pytest.raises(OptionError, match="no run of toss"):
         hl.leaderboard(folder, benchmark="toss")
+
+
+def test_a_site_is_that_of_the_command(folder, hardlook, tmp_path):
+    board = hl.leaderboard(folder, site=tmp_path / "function")
+    assert board.site == tmp_path / "function" / "index.html" and board.pages == ()
+    assert hardlook("leaderboard", folder, "--site", tmp_path / "command").code == 0
+    files = [
+        {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        for root in (tmp_path / "function", tmp_path / "command")
+    ]
+    assert files[0] == files[1] and len(files[0]) > 4
+    with pytest.raises(OptionError, match="something else than a leaderboard site"):
+        hl.leaderboard(folder, site=folder.parent)
+
+
+def test_the_table_of_a_paper_is_that_of_the_command(compared, folder, hardlook, tmp_path):
+    hl.compare(folder / "good", folder / "bad", swaps=999, out=tmp_path / "c")
+    assert compared.format_table() == hardlook("table", tmp_path / "c").out
+    words = ("all-scores", "--format", "latex", "--intervals", "brackets")
+    text = compared.format_table(all_scores=True, intervals="brackets", out=tmp_path / "a.tex")
+    assert (tmp_path / "a.tex").read_text() == text == hardlook("table", tmp_path / "c", *words).out

@@ -1,3 +1,6 @@
+import json
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
@@ -31,6 +34,17 @@ def test_checks_of_names_objects_and_classes():
     assert len(drifting) == len(list(drifting)) and drifting[0].check == "members"
     with pytest.raises(OptionError, match="no such role"):
         hl.check(Constant(), "painter")
+
+
+def test_the_command_prints_the_findings_of_the_function(hardlook):
+    for role, name, code in (
+        ("saliency", "planted-saliency", 0),
+        ("few-shot-learner", "troubled_few_shot:WrongShape", 1),
+    ):
+        answer = hardlook("check", role, name, "--json")
+        result = hl.check(name, role)
+        assert answer.code == code and json.loads(answer.out) == [asdict(finding) for finding in result]
+    assert "there is no such role" in hardlook("check", "painter", "planted-saliency").err
 
 
 def test_listings():

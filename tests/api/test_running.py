@@ -113,6 +113,17 @@ def test_an_object_runs_in_processes(folder, tmp_path):
     assert in_processes.records.drop("answers", strict=False).equals(hl.load(folder).records)
 
 
+def test_an_object_runs_on_ray(folder, tmp_path, ray_cluster):
+    """Also one of a class that an actor cannot import."""
+
+    class Local(Mine):
+        pass
+
+    on_ray = run_again(tmp_path / "ray", Local(stranger=0.2), engine="ray", workers=1)
+    assert on_ray.progress.failed == 0 and on_ray.records.equals(hl.load(folder).records)
+    assert on_ray.scores["miou"].value == hl.load(folder).scores["miou"].value
+
+
 def test_what_cannot_be_sent_to_a_worker_says_so(tmp_path):
     model = Mine()
     model.stream = (number for number in range(3))

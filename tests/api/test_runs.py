@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import warnings
 
 import polars as pl
@@ -89,6 +90,50 @@ def test_another_reading_changes_nothing_on_disk(run, folder):
     assert other.scores["miou"].high - other.scores["miou"].low < run.scores["miou"].high - run.scores["miou"].low
     assert hl.load(folder / "first", level=0.5).scores["miou"].low == run.rescore(level=0.5).scores["miou"].low
     assert (folder / "first" / "scores.json").read_bytes() == before
+
+
+def test_scores_are_saved_as_by_the_command(hardlook, folder, tmp_path):
+    shutil.copytree(folder / "first", tmp_path / "run")
+    stored = (tmp_path / "run" / "scores.json").read_bytes()
+    other = hl.load(tmp_path / "run").rescore(reading={"mean-over": "gt-only"}, level=0.5)
+    other.save_scores(tmp_path / "function.json")
+    words = ("--reading", "mean-over=gt-only", "--set", "level=.5", "--out", tmp_path / "command.json")
+    hardlook("score", tmp_path / "run", *words)
+    assert (tmp_path / "function.json").read_bytes() == (tmp_path / "command.json").read_bytes() != stored
+    with pytest.raises(OptionError, match="another reading or other options"):
+        other.save_scores()
+    assert (tmp_path / "run" / "scores.json").read_bytes() == stored
+    (tmp_path / "run" / "scores.json").write_text("{}")
+    (tmp_path / "run" / "report.html").unlink()
+    hl.Run(tmp_path / "run").rescore().save_scores()
+    assert (tmp_path / "run" / "scores.json").read_bytes() == stored and (tmp_path / "run" / "report.html").is_file()
+
+
+def test_tables_and_figures_are_those_of_the_command(hardlook, run, tmp_path):
+    for words, settings in (
+        ((), {}),
+        (("--format", "latex", "--intervals", "plus-minus"), {"format": "latex", "intervals": "plus-minus"}),
+        (("--format", "csv"), {"format": "csv"}),
+    ):
+        assert run.format_table("scores", **settings) == hardlook("table", run.folder, "scores", *words).out
+    assert run.format_table("scores", out=tmp_path / "a.tex") == (tmp_path / "a.tex").read_text()
+    assert (tmp_path / "a.tex").read_text() == run.format_table("scores", format="latex")
+    with pytest.raises(OptionError, match="contradict"):
+        run.format_table("scores", format="csv", out=tmp_path / "a.tex")
+    with pytest.raises(OptionError, match="one of latex, markdown, csv"):
+        run.format_table("scores", format="word")
+    hardlook("figure", run.folder, "iou-of-each-class", "--width", 85, "--out", tmp_path / "command.svg")
+    run.figure("iou-of-each-class").save(tmp_path / "function", format="svg", width=85)
+    assert (tmp_path / "function").read_bytes() == (tmp_path / "command.svg").read_bytes()
+
+
+def test_frames_become_pandas_frames(run):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    slices = run.slices("class").to_pandas()
+    assert isinstance(slices, pandas.DataFrame) and list(slices.columns) == run.slices("class").columns
+    assert slices["value"].tolist() == pytest.approx(run.slices("class")["value"].fill_null(float("nan")), nan_ok=True)
+    for frame in (run.records, run.failures, run.table("scores"), run.figure("iou-of-each-class").frame):
+        assert len(frame.to_pandas()) == frame.height
 
 
 def test_an_unfinished_run_warns(folder, tmp_path):

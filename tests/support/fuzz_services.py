@@ -101,7 +101,7 @@ COMPARED_FILES = ("runs/a/run.json", "runs/a/scores.json", "part.parquet")
 
 
 def read_compared(folder):
-    from hardlook.cli.several_models import read_scorecards
+    from hardlook.api.several_models import read_scorecards
     from hardlook.report.compare.comparison import read_runs
 
     read_scorecards([folder / "runs" / "a"])

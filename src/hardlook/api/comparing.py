@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hardlook.api.inline import draw_inline_table
+from hardlook.api.inline import choose_table_format, draw_inline_table
 from hardlook.api.runs import Run
 from hardlook.cloud.run_folders import open_run
 from hardlook.errors import OptionError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hardlook.harness.runs.scoring import ScoredRun
     from hardlook.report.leaderboard.board import Leaderboard
     from hardlook.report.leaderboard.runs import CollectedRuns
+    from hardlook.report.text_tables import IntervalStyle, TextFormat
 
 RunLike = Run | str | Path
 
@@ -73,6 +74,33 @@ class ComparedRuns:
         ]
         schema = {"score": pl.String, "rank": pl.Int64, "model": pl.String, "value": pl.Float64, "tied sets": pl.String}
         return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def format_table(
+        self,
+        *,
+        all_scores: bool = False,
+        format: TextFormat | None = None,
+        intervals: IntervalStyle = "none",
+        out: str | Path | None = None,
+    ) -> str:
+        """Models by headline scores, or by all scores, as text for a paper; also written to `out` where given.
+
+        Args:
+            all_scores: Every score over all units, not the headline scores alone.
+            format: `latex` (needs booktabs), `markdown` or `csv`; None takes that of the file's suffix, else markdown.
+            intervals: Written as `brackets`, `plus-minus` or `none` (not in csv).
+            out: The file.
+        """
+        from hardlook.harness.runs.folder import write_atomically
+        from hardlook.report.compare.document import build_document
+        from hardlook.report.compare.method_table import build_method_table, format_method_table
+
+        document = build_document(self.comparison, [group[0] for group in self.runs])
+        methods = build_method_table(document, every_score=all_scores)
+        text = format_method_table(methods, choose_table_format(format, out), intervals)
+        if out is not None:
+            write_atomically(Path(out), text)
+        return text
 
     def __repr__(self) -> str:
         return "\n".join([f"{' and '.join(self.models)} on {self.comparison.benchmark.card.title}", *self.sentences])
@@ -181,12 +209,13 @@ def _build_difference_frame(differences: Sequence[Difference]) -> pl.DataFrame:
 class Leaderboards:
     """The result of `hl.leaderboard`: one leaderboard per benchmark, and the runs that are in none.
 
-    `pages` are the files that were written, if any.
+    `pages` are the files that were written, if any, and `site` the first page of the site.
     """
 
     boards: Sequence[Leaderboard] = field(repr=False)
     found: CollectedRuns = field(repr=False)
     pages: tuple[Path, ...] = ()
+    site: Path | None = None
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -218,6 +247,7 @@ def leaderboard(
     benchmark: str | None = None,
     sort: str | None = None,
     out: str | Path | None = None,
+    site: str | Path | None = None,
 ) -> Leaderboards:
     """Rank all runs below a folder, with the published results beside them.
 
@@ -225,11 +255,13 @@ def leaderboard(
         folder: The folder that contains the runs, at any depth.
         benchmark: Only runs of this benchmark.
         sort: The score that comes first.
-        out: Where the pages and the table go; without it nothing is written.
+        out: Where the pages and the table go; without it they are not written.
+        site: A new or empty folder for a static site with all reports, or an earlier such site.
     """
     from hardlook.report.leaderboard.board import build_leaderboard
     from hardlook.report.leaderboard.report import write_pages
     from hardlook.report.leaderboard.runs import collect_runs
+    from hardlook.report.leaderboard.site import write_site
     from hardlook.report.run_report import list_model_marks
 
     root = open_run(folder)
@@ -247,10 +279,11 @@ def leaderboard(
         build_leaderboard(found.benchmarks[name], runs, found.list_skipped(name), sort=sort, marks=list_model_marks)
         for name, runs in found.runs.items()
     ]
+    first = None if site is None else write_site(boards, root, Path(site))
     if target is None:
-        return Leaderboards(boards, found)
+        return Leaderboards(boards, found, site=first)
     pages, table = write_pages(boards, target)
-    return Leaderboards(boards, found, (*pages, table))
+    return Leaderboards(boards, found, (*pages, table), first)
 
 
 _MAX_NAMED = 5

@@ -9,10 +9,14 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hardlook.errors import OptionError
 from hardlook.harness.sections import Chart, Table
+
+if TYPE_CHECKING:
+    from hardlook.report.figures import FigureFormat
+    from hardlook.report.text_tables import TextFormat
 
 _CELL = "padding:2px 10px;text-align:{align};vertical-align:top"
 _PAGE_HEIGHT = 640
@@ -79,21 +83,64 @@ class Figure:
 
         return make_frame(tabulate(self.chart))
 
-    def save(self, path: str | Path, *, width: float = 165.0, dark: bool = False, ppi: float = 300.0) -> Path:
-        """Write the figure in the format of the file's suffix, `width` millimetres wide."""
+    def save(
+        self,
+        path: str | Path,
+        *,
+        format: FigureFormat | str | None = None,
+        width: float = 165.0,
+        dark: bool = False,
+        ppi: float = 300.0,
+    ) -> Path:
+        """Write the figure in that format, by default the one of the file's suffix, `width` millimetres wide."""
         from hardlook.harness.runs.folder import write_atomically
-        from hardlook.report.figures import FigureFormat, render_figure
+        from hardlook.report.figures import render_figure
 
         file = Path(path)
-        ending = file.suffix.lower().removeprefix(".")
-        if ending not in list(FigureFormat):
-            raise OptionError(f"{file}: its suffix is no format", remedy="end it in .svg, .pdf, .png or .csv")
-        write_atomically(file, render_figure(self.chart, FigureFormat(ending), width=width, dark=dark, ppi=ppi))
+        chosen = choose_figure_format(format, file)
+        write_atomically(file, render_figure(self.chart, chosen, width=width, dark=dark, ppi=ppi))
         return file
 
     def _repr_html_(self) -> str:
         drawn = self.svg.partition("?>")[2]
         return drawn or f"<p>{html.escape(self.chart.title)}: there is no value to draw.</p>"
+
+
+def choose_figure_format(given: FigureFormat | str | None, file: Path) -> FigureFormat:
+    """The format that is given, else that of the file's suffix.
+
+    >>> choose_figure_format(None, Path("iou.PDF")).value, choose_figure_format("svg", Path("iou")).value
+    ('pdf', 'svg')
+    """
+    from hardlook.report.figures import FigureFormat
+
+    formats = list(FigureFormat)
+    ending = file.suffix.lower().removeprefix(".")
+    if given is None and ending not in formats:
+        raise OptionError(f"--out {file}: its suffix is no format", remedy="give --format svg, pdf, png or csv")
+    if given is not None and given not in formats:
+        raise OptionError(f"--format {given}: there is no such format", remedy=f"one of {', '.join(formats)}")
+    if given is not None and ending in formats and ending != given:
+        raise OptionError(f"--format {given} and --out {file} contradict each other", remedy="omit --format")
+    return FigureFormat(given or ending)
+
+
+_TABLE_SUFFIXES: dict[str, TextFormat] = {".tex": "latex", ".md": "markdown", ".csv": "csv"}
+
+
+def choose_table_format(given: TextFormat | None, file: str | Path | None) -> TextFormat:
+    """The format that is given, else that of the file's suffix, else Markdown.
+
+    >>> choose_table_format(None, "scores.tex"), choose_table_format(None, None)
+    ('latex', 'markdown')
+    """
+    formats = list(_TABLE_SUFFIXES.values())
+    if given is not None and given not in formats:
+        raise OptionError(f"--format {given}: there is no such format", remedy=f"one of {', '.join(formats)}")
+    named = None if file is None else _TABLE_SUFFIXES.get(Path(file).suffix.lower())
+    if given is not None and named is not None and given != named:
+        raise OptionError(f"--format {given} and --out {file} contradict each other", remedy="omit --format")
+    return given or named or "markdown"
 
 
 def make_frame(table: Table) -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 from hardlook.api.runs import Run
 from hardlook.cloud.data_copies import fetch_data
@@ -17,6 +18,7 @@ from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.engines import ENGINES, EngineName
 
 if TYPE_CHECKING:
+    from hardlook.api.several_models import ModelRuns
     from hardlook.harness.runs.launch import RunSettings
 
 Progress = Callable[[int, int], Any]
@@ -31,6 +33,52 @@ class Items(Protocol):
 
 
 Paths = Mapping[str, "str | Path | Items"] | str | Path | Items
+
+
+@overload
+def run(
+    benchmark: str | Benchmark,
+    *,
+    model: list[Any] | tuple[Any, ...],
+    model_args: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    offline: bool = False,
+    **settings: Any,
+) -> ModelRuns: ...
+
+
+@overload
+def run(
+    benchmark: str | Benchmark,
+    *,
+    model: Any = None,
+    model_args: Mapping[str, Any] | None = None,
+    weights: str | Path | None = None,
+    device: str | None = None,
+    data: Paths | None = None,
+    gt: str | Path | None = None,
+    pred: str | Path | None = None,
+    reading: Mapping[str, str] | None = None,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    engine: EngineName = "inline",
+    workers: int = 2,
+    address: str = "",
+    gpus: float = 0.0,
+    prefetch: int | None = None,
+    shard: tuple[int, int] | None = None,
+    batch_size: int | None = None,
+    threads: int = 1,
+    unit_timeout: float | None = None,
+    on_error: Literal["record", "stop"] = "record",
+    max_failures: float = 0.01,
+    new: bool = False,
+    full_fingerprint: bool = False,
+    offline: bool = False,
+    progress: bool | Progress = True,
+    report: bool = True,
+    **options: Any,
+) -> Run: ...
 
 
 def run(
@@ -63,7 +111,7 @@ def run(
     progress: bool | Progress = True,
     report: bool = True,
     **options: Any,
-) -> Run:
+) -> Run | ModelRuns:
     """Run a benchmark, or resume the run in the folder `out`: the same run as that of `hardlook run`.
 
     Names and options are those of the command line, with underscores: `hl.run("toss", model=net, data={"voc":
@@ -73,8 +121,10 @@ def run(
         benchmark: A name (`hl.benchmarks()` lists them), or a `Benchmark`.
         model: A name (`hl.models()` lists them), `package.module:Class`, or an object that has the methods of the
             benchmark's role; a network or function that has not is wrapped by `hl.wrap`. An object is known by a hash
-            of its source and of everything it holds.
-        model_args: Arguments of a model that is given by name.
+            of its source and of everything it holds. A list of models is run one by one, each in a folder of its name
+            below `out`; the result is then a list of runs with their comparison (`compared`).
+        model_args: Arguments of a model that is given by name; of several models, those of one begin with its name and
+            a dot.
         weights: A weights file of your own, for a model that is given by name.
         device: Such as `cuda`; of learners on features it is that of the encoder, too.
         data: Datasets by name, or one path where the benchmark takes one folder; none means the planted world. A
@@ -103,6 +153,13 @@ def run(
         report: Whether to write `report.html`.
         **options: The benchmark's own options; `hardlook run BENCHMARK --help` lists them.
     """
+    arguments = dict(locals())  # Nothing else has a name yet.
+    if isinstance(model, list | tuple):
+        from hardlook.api.several_models import run_models
+
+        own = {"benchmark", "model", "model_args", "out", "options"}
+        run_one: Callable[..., Any] = partial(run, **{key: arguments[key] for key in arguments.keys() - own}, **options)
+        return run_models(benchmark, model, run_one, model_args=model_args, out=out, offline=offline)
     from hardlook.harness.joined_runs.fold_models import launch_folds
     from hardlook.harness.runs.progress import make_progress
     from hardlook.models.families.downloads import forbid_downloads

@@ -17,13 +17,13 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from hardlook.api.inline import Figure, Page, draw_inline_table, make_frame
+from hardlook.api.inline import Figure, Page, choose_table_format, draw_inline_table, make_frame
 from hardlook.cloud.addresses import format_path
 from hardlook.cloud.run_folders import open_run
 from hardlook.errors import HardlookError, OptionError, RunError, RunWarning
-from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.folder import RunFolder, write_atomically
 from hardlook.harness.runs.scoring import ScoredRun, get_model_name, score_run
 from hardlook.harness.runs.sessions import describe_mixed_code, list_sessions
 from hardlook.harness.scorecard import Score, Scorecard, UnitCounts, read_scores
@@ -31,7 +31,10 @@ from hardlook.harness.scorecard import Score, Scorecard, UnitCounts, read_scores
 if TYPE_CHECKING:
     import polars as pl
 
+    from hardlook.api.reporting import Reports
     from hardlook.harness.runs.launch import RunProgress
+    from hardlook.harness.sections import Table
+    from hardlook.report.text_tables import IntervalStyle, TextFormat
 
 _MAX_SHOWN_SLICES = 12
 
@@ -160,6 +163,29 @@ class Run:
             changes["reading"] = {**self._changes.get("reading", {}), **reading}
         return Run(self.folder, scored=score_run(self._files, changes), changes=changes)
 
+    def save_scores(self, out: str | Path | None = None) -> Path:
+        """Write the scores to `out`; without it, into the run folder with a new list of failures and a new report.
+
+        The folder keeps the scores of its own options: those of another reading need `out`.
+        """
+        if out is not None:
+            write_atomically(Path(out), self.scorecard.to_json())
+            return Path(out)
+        if self._changes:
+            raise OptionError(
+                "these scores are of another reading or other options than the run's",
+                file=self.folder,
+                remedy="name a file for them: run.save_scores(FILE)",
+            )
+        from hardlook.harness.runs.record_store import write_failures
+        from hardlook.report.run_report import write_report
+
+        scored = self.scored
+        write_atomically(self._files.scores_path, scored.scorecard.to_json())
+        write_failures(self._files, self.manifest["answers"]["fingerprint"])
+        write_report(scored)
+        return self._files.scores_path
+
     def report(self, *, examples: int = 6, out: str | Path | None = None) -> Page:
         """Write the report to `out`, or into the run folder, and show it inline."""
         from hardlook.report.run_report import write_report
@@ -190,12 +216,51 @@ class Run:
 
         return {name: table.title for name, table in list_tables(self.scored).items()}
 
-    def table(self, name: str) -> pl.DataFrame:
-        """One table of the report, or the numbers behind a chart, as a frame."""
+    def find_table(self, name: str) -> Table:
+        """One table of the report, or the numbers behind a chart, with title, columns and rows."""
         from hardlook.report.figures import find_named, list_tables
 
-        found: pl.DataFrame = make_frame(find_named(list_tables(self.scored), name, "table", self.folder))
+        return find_named(list_tables(self.scored), name, "table", self.folder)
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One table of the report, or the numbers behind a chart, as a frame."""
+        found: pl.DataFrame = make_frame(self.find_table(name))
         return found
+
+    def format_table(
+        self,
+        name: str,
+        *,
+        format: TextFormat | None = None,
+        intervals: IntervalStyle = "brackets",
+        out: str | Path | None = None,
+    ) -> str:
+        """The same table as text for a paper, also written to `out` where given.
+
+        Args:
+            name: Its name, of `tables`.
+            format: `latex` (needs booktabs), `markdown` or `csv`; None takes that of the file's suffix, else markdown.
+            intervals: Written as `brackets`, `plus-minus` or `none` (not in csv).
+            out: The file.
+        """
+        from hardlook.report.text_tables import format_table
+
+        text = format_table(self.find_table(name), choose_table_format(format, out), intervals)
+        if out is not None:
+            write_atomically(Path(out), text)
+        return text
+
+    def export(self, out: str | Path | TextIO, *, records: bool = True, records_to: str | Path | None = None) -> int:
+        """Write the run as one JSON document to a file or stream, and return the number of its records.
+
+        Args:
+            out: The file or stream.
+            records: Whether records go with it.
+            records_to: Records in this file instead, as NDJSON.
+        """
+        from hardlook.api.exporting import export_run
+
+        return export_run(self.scored, out, records=records, records_to=records_to)
 
     def unit(self, name: str) -> UnitView:
         """One unit: its record and its pictures."""
@@ -375,6 +440,14 @@ class RunList(Sequence[Run]):
         names = ("benchmark", "model", "folder", "score", "value", "low", "high", "n", "reading", "comparable")
         kinds = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int64}
         return pl.DataFrame(rows, schema={name: kinds.get(name, pl.String) for name in names}, orient="row")
+
+    def report(self, *, examples: int = 6, out: str | Path | None = None) -> Reports:
+        """Write the page of each run, and of several an index: to `out`, or into the folder that holds them all."""
+        from hardlook.api.reporting import write_reports
+
+        by_folder = {run.folder: run for run in self._runs}
+        place = None if out is None else Path(out)
+        return write_reports(list(by_folder), lambda folder: by_folder[folder].scored, examples=examples, out=place)
 
     def __repr__(self) -> str:
         lines = [f"{run.benchmark}: {run.model} in {format_path(run.folder)}" for run in self._runs]

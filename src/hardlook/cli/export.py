@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
+from hardlook.api.runs import Run
 from hardlook.cli.printing import get_output, print_output
-from hardlook.cloud.run_folders import open_run, refuse_address
+from hardlook.cloud.run_folders import open_run
 from hardlook.errors import OptionError
-from hardlook.harness.runs.folder import OWN_NAMES, RunFolder
-from hardlook.harness.runs.scoring import score_run
-from hardlook.report.export.writing import open_for_replacement, read_schema, write_export
+from hardlook.report.export.writing import read_schema
 from hardlook.report.json_values import dump_json
 
 
@@ -45,38 +44,17 @@ def export(
         return
     if run is None:
         raise OptionError("no run folder given", remedy="give a run folder, or --schema for the schema alone")
-    if records_to is not None and not records:
-        raise OptionError("--no-records and --records-to contradict each other", remedy="give one of them")
-    if records_to is not None and out is not None and records_to.resolve() == out.resolve():
-        raise OptionError("--out and --records-to are the same file", file=out, remedy="give them different names")
-    for target in (out, records_to):
-        if target is not None:
-            refuse_address(target)
-    run = open_run(run)
-    if run.is_file():
-        raise OptionError("this is a file, not a run folder", file=run, remedy="give the folder of `--out`")
-    _check_targets(run, {"--out": out, "--records-to": records_to})
-    scored = score_run(RunFolder(run))
-    units = scored.scorecard.units
+    folder = open_run(run)
+    if folder.is_file():
+        raise OptionError("this is a file, not a run folder", file=folder, remedy="give the folder of `--out`")
+    found = Run(folder)
+    units = found.scored.scorecard.units
     if without := units.planned - units.scored:
         typer.echo(f"note: {without} of {units.planned} units have no record ({units.failed} failed)", err=True)
     if out is None:
-        write_export(scored, get_output(), records=records, beside=records_to)
+        found.export(get_output(), records=records, records_to=records_to)
         return
-    with open_for_replacement(out) as stream:
-        count = write_export(scored, stream, records=records, beside=records_to)
+    count = found.export(out, records=records, records_to=records_to)
     written = {"export": str(out), "records": count, "records_to": str(records_to) if records_to else None}
     lines = [str(out), *([str(records_to)] if records_to else [])]
     print_output(dump_json(written) if as_json else "\n".join(lines))
-
-
-def _check_targets(run: Path, targets: dict[str, Path | None]) -> None:
-    """Raise an error for a target that is a folder or one of the run's own files."""
-    for name, target in targets.items():
-        if target is None:
-            continue
-        if target.is_dir():
-            raise OptionError(f"{name} is a folder", file=target, remedy="give the name of a file")
-        place, own = target.resolve(), run.resolve()
-        if place.is_relative_to(own) and place.relative_to(own).parts[0] in OWN_NAMES:
-            raise OptionError(f"{name} would replace a part of the run", file=target, remedy="choose another name")

@@ -10,16 +10,16 @@ from typing import Annotated
 
 import typer
 
+from hardlook.api.inline import choose_figure_format, choose_table_format
 from hardlook.cli.printing import print_output
-from hardlook.cli.report import read_scored_run
+from hardlook.cli.report import read_run
 from hardlook.cloud.run_folders import open_run
 from hardlook.errors import OptionError
 from hardlook.harness.runs.folder import write_atomically
-from hardlook.harness.sections import Chart, Table
 from hardlook.report.compare.method_table import find_comparison, format_method_table, read_method_table
-from hardlook.report.figures import FigureFormat, find_named, list_figures, list_tables, render_figure
+from hardlook.report.figures import FigureFormat
 from hardlook.report.formatting import is_number
-from hardlook.report.text_tables import format_table
+from hardlook.report.text_tables import TextFormat
 
 
 def figure(
@@ -46,30 +46,15 @@ def figure(
 
       hardlook figure runs/first iou-of-each-class --format pdf --width 85
     """
-    figures = list_figures(read_scored_run(open_run(run)))
+    read = read_run(open_run(run))
     if name is None:
-        _print_titles("figures", figures, as_json)
+        _print_titles("figures", read.figures, as_json)
         return
-    chosen = _choose_figure_format(form, out)
-    path = out or Path(f"{name}.{chosen}")
-    write_atomically(
-        path, render_figure(find_named(figures, name, "figure", run), chosen, width=width, dark=dark, ppi=ppi)
-    )
-    print_output(json.dumps({"figure": name, "format": chosen, "file": str(path)}) if as_json else str(path))
-
-
-def _choose_figure_format(form: FigureFormat | None, out: Path | None) -> FigureFormat:
-    """The format from its flag, else from the suffix of the file."""
-    ending = out.suffix.lower().removeprefix(".") if out is not None else ""
-    if form is not None:
-        if ending in list(FigureFormat) and ending != form:
-            raise OptionError(f"--format {form} and --out {out} contradict each other", remedy="omit --format")
-        return form
-    if out is None:
-        return FigureFormat.svg
-    if ending not in list(FigureFormat):
-        raise OptionError(f"--out {out}: its suffix is no format", remedy="give --format svg, pdf, png or csv")
-    return FigureFormat(ending)
+    found = read.figure(name)
+    path = out or Path(f"{found.name}.{form or 'svg'}")
+    chosen = choose_figure_format(form, path)
+    found.save(path, format=chosen, width=width, dark=dark, ppi=ppi)
+    print_output(json.dumps({"figure": found.name, "format": chosen, "file": str(path)}) if as_json else str(path))
 
 
 class TableFormat(StrEnum):
@@ -120,18 +105,17 @@ def table(
 
       hardlook table comparison --format latex
     """
+    chosen = choose_table_format(None if form is None else form.value, out)
     if (comparison := find_comparison(run)) is not None:
-        _write_method_table(comparison, name, _choose_table_format(form, out), intervals, out, as_json)
+        _write_method_table(comparison, name, chosen, intervals, out, as_json)
         return
-    tables = list_tables(read_scored_run(open_run(run)))
+    read = read_run(open_run(run))
     if name is None:
-        _print_titles("tables", tables, as_json)
+        _print_titles("tables", read.tables, as_json)
         return
-    found = find_named(tables, name, "table", run)
-    text = format_table(found, _choose_table_format(form, out).value, (intervals or IntervalStyle.brackets).value)
-    if out is not None:
-        write_atomically(out, text)
+    text = read.format_table(name, format=chosen, intervals=(intervals or IntervalStyle.brackets).value, out=out)
     if as_json:
+        found = read.find_table(name)
         rows = [[cell if isinstance(cell, str) or is_number(cell) else None for cell in row] for row in found.rows]
         document = {"table": name, "title": found.title, "columns": list(found.columns), "rows": rows}
         print_output(json.dumps(document | ({"file": str(out)} if out else {}), ensure_ascii=False))
@@ -142,7 +126,7 @@ def table(
 def _write_method_table(
     comparison: Path,
     name: str | None,
-    form: TableFormat,
+    form: TextFormat,
     intervals: IntervalStyle | None,
     out: Path | None,
     as_json: bool,
@@ -152,7 +136,7 @@ def _write_method_table(
         remedy = "give no name for its headline scores, or all-scores"
         raise OptionError(f"a comparison has no table {name!r}", file=comparison, remedy=remedy)
     methods = read_method_table(comparison, every_score=name is not None)
-    text = format_method_table(methods, form.value, (intervals or IntervalStyle.none).value)
+    text = format_method_table(methods, form, (intervals or IntervalStyle.none).value)
     if out is not None:
         write_atomically(out, text)
     if as_json:
@@ -161,17 +145,7 @@ def _write_method_table(
         typer.echo(out if out is not None else text, nl=out is not None)
 
 
-def _choose_table_format(form: TableFormat | None, out: Path | None) -> TableFormat:
-    """The format from its flag, else from the suffix of the file, else Markdown."""
-    endings = {".tex": TableFormat.latex, ".md": TableFormat.markdown, ".csv": TableFormat.csv}
-    named = endings.get(out.suffix.lower()) if out is not None else None
-    if form is not None and named is not None and form is not named:
-        raise OptionError(f"--format {form} and --out {out} contradict each other", remedy="omit --format")
-    return form or named or TableFormat.markdown
-
-
-def _print_titles(kind: str, parts: Mapping[str, Chart] | Mapping[str, Table], as_json: bool) -> None:
-    titles = {name: part.title for name, part in parts.items()}
+def _print_titles(kind: str, titles: Mapping[str, str], as_json: bool) -> None:
     longest = max(map(len, titles), default=0)
     lines = [f"{name:{longest}}  {title}" for name, title in titles.items()]
     print_output(json.dumps({kind: titles}) if as_json else "\n".join(lines))

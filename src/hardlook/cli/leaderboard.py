@@ -18,7 +18,6 @@ from hardlook.harness.runs.folder import RunFolder, is_read_only_error
 from hardlook.report.leaderboard.board import Leaderboard
 from hardlook.report.leaderboard.document import SCHEMA, build_document
 from hardlook.report.leaderboard.report import write_pages
-from hardlook.report.leaderboard.site import write_site
 from hardlook.report.leaderboard.terminal import print_leaderboards
 
 
@@ -53,10 +52,9 @@ def leaderboard(
       hardlook leaderboard runs --site public
     """
     folder = open_run(folder)
-    ranked = rank_runs(folder, benchmark=benchmark, sort=sort, out=out)
-    boards, found = ranked.boards, ranked.found
+    ranked = rank_runs(folder, benchmark=benchmark, sort=sort, out=out, site=site)
+    boards, found, first = ranked.boards, ranked.found, ranked.site
     written = list(ranked.pages) if out is not None else [] if site is not None else _write_files(boards, folder)
-    first = None if site is None else write_site(boards, folder, site)
     if as_json:
         document = {
             "schema": SCHEMA,

@@ -11,12 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hardlook.api.listing import check as check_model
 from hardlook.cli.arguments import OFFLINE_HELP, parse_pairs
 from hardlook.cli.printing import print_json
-from hardlook.errors import OptionError
-from hardlook.models.conformance import check_named
 from hardlook.models.families import PREFIXES
-from hardlook.models.families.downloads import forbid_downloads
 from hardlook.models.listing import list_trainable
 from hardlook.models.listing import models as find_models
 from hardlook.models.registry import MARKS, ModelCard
@@ -103,17 +101,12 @@ def check(
     Example:
       hardlook check semantic-segmenter my_package.models:MySegmenter
     """
-    if role not in ROLES:
-        raise OptionError(f"{role}: there is no such role", remedy=f"one of {', '.join(ROLES)}")
-    args = parse_pairs(model_arg, "--model-arg")
-    with forbid_downloads(offline):
-        findings = check_named(model, role, args)
-    wrong = [finding for finding in findings if not finding.passed]
+    result = check_model(model, role, model_args=parse_pairs(model_arg, "--model-arg"), offline=offline)
     if as_json:
-        print_json([asdict(finding) for finding in findings])
+        print_json([asdict(finding) for finding in result])
     else:
-        for finding in findings:
+        for finding in result:
             typer.echo(f"{'ok   ' if finding.passed else 'WRONG'} {finding.check}: {finding.message}")
-        typer.echo(f"\n{model}: {len(findings) - len(wrong)} of {len(findings)} checks pass")
-    if wrong:
+        typer.echo(f"\n{model}: {len(result) - len(result.wrong)} of {len(result)} checks pass")
+    if not result.passed:
         raise typer.Exit(1)

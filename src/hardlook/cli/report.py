@@ -7,27 +7,21 @@ record, a warning goes to standard error.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 
+from hardlook.api.reporting import write_reports
 from hardlook.api.running import join as join_folders
-from hardlook.api.runs import describe_problems
+from hardlook.api.runs import Run, describe_problems
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_output, print_scores, run_warnings_as_notes
 from hardlook.cloud.addresses import format_path
 from hardlook.cloud.run_folders import open_run
 from hardlook.errors import OptionError
-from hardlook.harness.runs.folder import RunFolder, is_read_only_error, write_atomically
-from hardlook.harness.runs.record_store import write_failures
-from hardlook.harness.runs.scoring import ScoredRun, score_run
-from hardlook.report.index import IndexEntry, draw_preview, render_index
-from hardlook.report.run_report import write_report
+from hardlook.harness.runs.folder import is_read_only_error
+from hardlook.harness.runs.scoring import ScoredRun
 
 FINISHED_WITH_FAILURES = 3
 
@@ -56,90 +50,28 @@ def report(
 
       hardlook report runs/first runs/second --examples 12 --out overview.html
     """
-    runs = list(dict.fromkeys(map(open_run, runs)))
-    several = len(runs) > 1
-    place = None if out is None else page_path(out, several=several)
-    index = (place or index_path(runs)) if several else None
-    pages, entries = [], []
-    for run in runs:
-        scored = read_scored_run(run)
-        page = _write_page(scored, examples, place, index, as_json)
-        pages.append(
-            {"run": format_path(run), "report": page and format_path(page), "bytes": page and page.stat().st_size}
-        )
-        if index is not None and page is not None:
-            entries.append(index_entry(scored, page, index))
-    if entries and index is not None:
-        write_atomically(index, render_index(entries, text="Each report is one file that loads nothing."))
-    else:
-        index = None
+    folders = list(dict.fromkeys(map(open_run, runs)))
+
+    def read(folder: Path) -> ScoredRun:
+        return read_run(folder).scored
+
+    def print_instead(scored: ScoredRun) -> None:
+        folder = scored.folder.path
+        typer.echo(f"{folder}: read-only, no page was written; --out FILE.html writes it elsewhere", err=True)
+        if not as_json:
+            print_scores(scored.scorecard, scored.benchmark, as_json=False)
+
+    written = write_reports(folders, read, examples=examples, out=out, show_unwritten=print_instead)
     if as_json:
-        print_output(json.dumps({"pages": pages, "index": None if index is None else format_path(index)}))
+        pages = [
+            {"run": format_path(run), "report": page and format_path(page), "bytes": page and page.stat().st_size}
+            for run, page in zip(folders, written.pages, strict=True)
+        ]
+        print_output(json.dumps({"pages": pages, "index": written.index and format_path(written.index)}))
         return
-    for page_of_run in pages:
-        if page_of_run["report"]:
-            typer.echo(page_of_run["report"])
-    if index is not None:
-        typer.echo(format_path(index))
-
-
-def _write_page(scored: ScoredRun, examples: int, place: Path | None, index: Path | None, as_json: bool) -> Path | None:
-    """Write a run's page to its place; for a read-only folder beside the index, or print the scores and return None."""
-    try:
-        return write_report(scored, examples=examples, out=None if index else place)
-    except OSError as error:
-        if (index is None and place is not None) or not is_read_only_error(error):
-            raise
-    if index is not None and place is not None:
-        name = "-".join(part for part in scored.folder.path.parts if part not in ("/", ".", ".."))
-        return write_report(scored, examples=examples, out=index.with_name(f"{name}.html"))
-    typer.echo(f"{scored.folder.path}: read-only, no page was written; --out FILE.html writes it elsewhere", err=True)
-    if not as_json:
-        print_scores(scored.scorecard, scored.benchmark, as_json=False)
-    return None
-
-
-# Not index.html: the folder may have one of its own.
-INDEX = "reports.html"
-
-
-def index_path(runs: Sequence[Path]) -> Path:
-    """The default path of the index of these runs: in the folder that contains them all.
-
-    >>> index_path([Path("runs/a"), Path("runs/b")]), index_path([Path("a/b"), Path("c")])
-    (PosixPath('runs/reports.html'), PosixPath('reports.html'))
-    """
-    parents = [os.path.abspath(run.parent) for run in runs]  # noqa: PTH100 - links are kept as they are named
-    common = Path(os.path.relpath(os.path.commonpath(parents)))
-    return common / INDEX
-
-
-def page_path(out: Path, *, several: bool) -> Path:
-    """The page that `--out` names: `--out` itself where it ends in .html or .htm, else a page in that folder.
-
-    >>> page_path(Path("small.html"), several=False), page_path(Path("pages"), several=True)
-    (PosixPath('small.html'), PosixPath('pages/reports.html'))
-    """
-    if out.suffix.lower() in (".html", ".htm"):
-        return out
-    return out / (INDEX if several else "report.html")
-
-
-def index_entry(scored: ScoredRun, page: Path, index: Path) -> IndexEntry:
-    """A run's entry in the index: its headline scores, a small chart and a relative link."""
-    card = scored.benchmark.card
-    titles = {score.name: score.title for score in card.scores if score.headline} or {
-        score.name: score.title for score in card.scores
-    }
-    scores = [replace(score, name=titles[score.name]) for score in scored.scorecard.headline if score.name in titles]
-    counts = scored.scorecard.units
-    left = f", {counts.failed} failed" if counts.failed else ""
-    sentence = f"{card.summary} {counts.scored} of {counts.planned} units scored{left}. Folder: `{scored.folder.path}`."
-    href = quote(Path(os.path.relpath(page, index.parent)).as_posix())
-    sections = scored.benchmark.report(scored.records, scored.scorecard)
-    # The folder makes the key, so that ids differ between entries of one benchmark.
-    drawn = draw_preview(sections, key=f"run-{quote(href, safe='').replace('%', '-')}")
-    return IndexEntry(f"{card.title}: {scored.scorecard.model}", sentence, href, scores, drawn)
+    for page in (*written.pages, written.index):
+        if page is not None:
+            typer.echo(format_path(page))
 
 
 def score(
@@ -173,27 +105,25 @@ def score(
     if reading:
         changes["reading"] = arguments.parse_pairs(reading, "--reading")
     run = open_run(run)
-    scored = read_scored_run(run, changes)
+    scored = read_run(run, **changes)
     if not changes:
         try:
-            write_atomically(scored.folder.scores_path, scored.scorecard.to_json())
-            write_failures(scored.folder, scored.manifest["answers"]["fingerprint"])
-            write_report(scored)
+            scored.save_scores()
         except OSError as error:
             if not is_read_only_error(error):
                 raise
             typer.echo(f"{run}: read-only, nothing was written there; --out FILE writes the scores elsewhere", err=True)
     if out is not None:
-        write_atomically(out, scored.scorecard.to_json())
-    print_scores(scored.scorecard, scored.benchmark, as_json=as_json, full=full)
+        scored.save_scores(out)
+    print_scores(scored.scorecard, scored.scored.benchmark, as_json=as_json, full=full)
 
 
-def read_scored_run(run: Path, changes: dict[str, Any] | None = None) -> ScoredRun:
+def read_run(folder: Path, **changes: Any) -> Run:
     """Score the run of that folder, with warnings on standard error: units without a record, records of mixed code."""
-    scored = score_run(RunFolder(run), changes)
-    for text in describe_problems(run, scored.manifest, scored.scorecard.units):
-        typer.echo(f"{format_path(run)}: {text}", err=True)
-    return scored
+    run = Run(folder).rescore(**changes)
+    for text in describe_problems(folder, run.manifest, run.scorecard.units):
+        typer.echo(f"{format_path(folder)}: {text}", err=True)
+    return run
 
 
 def join(

@@ -26,6 +26,7 @@ from hardlook.cloud.addresses import format_path
 from hardlook.cloud.run_folders import locate_run
 
 if TYPE_CHECKING:
+    from hardlook.api.runs import Run
     from hardlook.harness.benchmark import Benchmark, BenchmarkCard
     from hardlook.harness.runs.launch import RunProgress
 
@@ -140,7 +141,7 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
             failed = _run_models(name, benchmark, values, arguments)
         else:
             values = {**values, "model": models[0] if models else None}
-            failed = _run_model(name, benchmark, values, next(iter(arguments.values())))
+            failed = _has_failures(_run_model(name, benchmark, values, next(iter(arguments.values()))))
     if failed:
         raise typer.Exit(FINISHED_WITH_FAILURES)
 
@@ -149,29 +150,41 @@ def _run_models(name: str, benchmark: Benchmark, values: dict[str, Any], argumen
     """Run each model and return whether units failed; the overview page is written also when a run stops."""
     from rich.console import Console
 
-    from hardlook.cli.several_models import check_models, read_scorecards, write_overview
+    from hardlook.api.several_models import Overview, check_models, read_scorecards, run_each
+    from hardlook.report.compare.terminal import print_comparison
 
     check_models(benchmark.card.role, arguments)
     out: Path = values["out"]
-    folders = [out / model for model in arguments]
-    failed = False
-    try:
-        for model, given in arguments.items():
-            own = {**values, "model": model, "out": out / model}
-            failed = _run_model(name, benchmark, own, given, alone=False) or failed
-    finally:
-        if page := write_overview(benchmark, folders, out, None if values["as_json"] else Console()):
-            typer.echo(f"\nall models: {format_path(page)}", err=values["as_json"])
+
+    def run_one(model: str) -> Run:
+        own = {**values, "model": model, "out": out / model}
+        return _run_model(name, benchmark, own, arguments[model], alone=False)
+
+    def show(overview: Overview) -> None:
+        if overview.compared is not None and not values["as_json"]:
+            console = Console()
+            console.print()
+            print_comparison(overview.compared.comparison, console)
+        typer.echo(f"\nall models: {format_path(overview.page)}", err=values["as_json"])
+
+    runs = run_each(benchmark, list(arguments), out, run_one, show)
     if values["as_json"]:
-        cards = {model: json.loads(card.to_json()) for model, card in read_scorecards(folders).items()}
-        print_output(json.dumps(cards, indent=1))
-    return failed
+        cards = read_scorecards([out / model for model in arguments])
+        print_output(json.dumps({model: json.loads(card.to_json()) for model, card in cards.items()}, indent=1))
+    return any(map(_has_failures, runs))
+
+
+def _has_failures(run: Run) -> bool:
+    """Whether units failed; of a shard, whether some of its own did."""
+    if run.progress is not None and run.progress.open:
+        return run.progress.failed > 0
+    return run.scorecard.units.failed > 0
 
 
 def _run_model(
     name: str, benchmark: Benchmark, values: dict[str, Any], model_args: dict[str, str], *, alone: bool = True
-) -> bool:
-    """Run one model and return whether units failed; with `--json` only a run that is `alone` prints its scores."""
+) -> Run:
+    """Run one model and print its scores; with `--json` only those of a run that is `alone`."""
     from hardlook.api.running import run as run_benchmark
     from hardlook.harness.runs.signals import get_exit_code
 
@@ -179,7 +192,7 @@ def _run_model(
     shared = ("engine", "workers", "address", "gpus", "prefetch", "threads", "unit_timeout", "on_error", "max_failures")
     try:
         with run_warnings_as_notes():
-            done = run_benchmark(
+            done: Run = run_benchmark(
                 name,
                 out=out,
                 model=values["model"],
@@ -207,7 +220,7 @@ def _run_model(
             typer.echo(f"{progress.failed} units of this shard failed", err=True)
         if alone and values["as_json"]:
             print_json(asdict(progress))
-        return progress.failed > 0
+        return done
     scored = done.scored
     if alone or not values["as_json"]:
         print_scores(scored.scorecard, benchmark, as_json=values["as_json"], full=values["full"])
@@ -216,7 +229,7 @@ def _run_model(
     if scored.scorecard.units.failed:
         failures = format_path(scored.folder.failures_path)
         typer.echo(f"{scored.scorecard.units.failed} units failed: {failures}", err=True)
-    return scored.scorecard.units.failed > 0
+    return done
 
 
 def describe_split_batches(progress: RunProgress) -> list[str]:

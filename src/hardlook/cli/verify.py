@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from hardlook.api.verifying import VerifiedRun, verify_folder
 from hardlook.cli.printing import print_json, run_warnings_as_notes
 from hardlook.cloud.addresses import format_path, replace_copies
-from hardlook.cloud.run_folders import open_run, refresh
-from hardlook.harness.runs.folder import RunFolder, suggest_repair
-from hardlook.harness.runs.progress import make_progress
-from hardlook.harness.runs.verification import Verification, repair_run, verify_run
+from hardlook.cloud.run_folders import open_run
+from hardlook.harness.runs.folder import suggest_repair
+from hardlook.harness.runs.verification import Verification
 from hardlook.report.formatting import format_count
 
 
@@ -37,28 +37,16 @@ def verify(
 
       hardlook verify runs/first --repair
     """
-    found: list[dict[str, Any]] = []
+    found: list[VerifiedRun] = []
+    show_damage = None if as_json else partial(_print_problems, err=True)
     for run in dict.fromkeys(open_run(one, thorough=True) for one in runs):
-        folder = RunFolder(run)
-        if not folder.exists():
-            folder.read_manifest()  # Raises the error that says so.
-        state = verify_run(folder)
-        damaged = [{"file": format_path(one.file), "what": one.what} for one in state.problems]
-        if repair and damaged:
-            if not as_json:
-                _print_problems(state, err=True)
-            with run_warnings_as_notes():
-                repair_run(folder, None if quiet else make_progress)
-            refresh(run, thorough=True)
-            state = verify_run(folder)
+        with run_warnings_as_notes():
+            found.append(verify_folder(run, repair=repair, progress=not quiet, show_damage=show_damage))
         if not as_json:
-            _print_state(state, repaired=len(damaged) if repair else 0)
-        left = [{"file": format_path(one.file), "what": one.what} for one in state.problems]
-        row = {**asdict(state), "folder": format_path(run), "problems": left, "repaired": damaged if repair else []}
-        found.append(row)
+            _print_state(found[-1].state, repaired=len(found[-1].repaired))
     if as_json:
-        print_json(found)
-    if any(row["problems"] for row in found):
+        print_json([one.document for one in found])
+    if not all(one.passed for one in found):
         raise typer.Exit(1)
 
 

@@ -73,14 +73,15 @@ def read_method_table(path: Path, *, every_score: bool = False) -> MethodTable:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise DataError("this is no comparison", file=path, remedy=remedy)
     try:
-        return _build_table(document, every_score)
+        return build_method_table(document, every_score=every_score)
     except OptionError as error:
         raise DataError(error.what, file=path, remedy=error.remedy or remedy) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"this comparison is damaged ({type(error).__name__})", file=path, remedy=remedy) from error
 
 
-def _build_table(document: dict[str, Any], every_score: bool) -> MethodTable:
+def build_method_table(document: dict[str, Any], *, every_score: bool = False) -> MethodTable:
+    """The table of a comparison's JSON document."""
     card = find_benchmark(str(document["benchmark"]["name"])).card
     models = tuple(str(model["name"]) for model in document["models"])
     overall = {model: {row["name"]: row for row in document["scores"][model] if not row["slice"]} for model in models}
