@@ -25,7 +25,7 @@ HARNESS = "the harness"
 TOPICS = {
     "toss": "one-shot", "build-toss": "one-shot", "bias": "one-shot",
     "metacoco": "contexts", "concept-context-data": "contexts", "planting-contexts": "contexts",
-    "spuriousness": "contexts", "quick-start": "contexts",
+    "spuriousness": "contexts", "quick-start": "contexts", "training": "contexts",
     "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks",
     "closed-miou": "labels", "open-miou": "labels", "open-ap": "labels", "open-pq": "labels", "similarity": "labels",
     "label-tables": "labels", "datasets": "labels", "open-vocabulary": "labels", "metrics-in-training": "labels",

@@ -11,6 +11,7 @@ from tiny_few_shot import make_data, make_recipe, train_tiny
 from torch import nn
 
 from hardlook.errors import ChangedRun, OptionError, RunError
+from hardlook.networks.few_shot.catalogue import list_methods
 from hardlook.networks.few_shot.method import FewShotMethod
 from hardlook.training import few_shot
 from hardlook.training.checkpoint import read_card, read_weights
@@ -302,3 +303,27 @@ def test_stored_data_trains_as_the_data_does(tmp_path):
     train_tiny(tmp_path / "one", data=data)
     train_tiny(tmp_path / "two", data=stored)
     assert same(tmp_path / "one", tmp_path / "two")
+
+
+@pytest.mark.parametrize("entry", [one for one in list_methods() if one.name != "cpea"], ids=lambda one: one.name)
+def test_every_method_trains_and_classifies(entry, tmp_path):
+    """A step or two of each stage, a validation, and the folder as a model."""
+    from hardlook.models.few_shot.trained import TrainedLearner
+    from hardlook.models.roles import Episode
+
+    recipe = make_recipe(entry.name, entry.stages, batch=12, epochs=1, episodes=2, tasks=2, lr=1e-4)
+    card = train_tiny(tmp_path, recipe, validations=1).card
+    assert card["finished"] and [one["stage"] for one in card["stages"]] == list(entry.stages)
+    assert set(card["selected"]["validation"]) == {"blind", "iid", "ood"}
+    learner = TrainedLearner(str(tmp_path))
+    pictures = list(make_data().validation_images[:9])
+    if learner.accepts != "images":
+        found = learner.encode(pictures)
+        pictures = found.vectors if learner.accepts == "features" else np.stack(found.maps)
+    [scores] = learner.classify([Episode(pictures[:3], np.array([2, 0, 1]), pictures[3:], 3, "a")])
+    assert scores.shape == (6, 3) and np.isfinite(scores).all()
+
+
+def test_a_backbone_that_gives_no_tokens_is_refused(tmp_path):
+    with pytest.raises(OptionError, match="needs tokens, and Conv64F gives none"):
+        train_tiny(tmp_path, make_recipe("cpea"))

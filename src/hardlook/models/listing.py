@@ -49,15 +49,14 @@ def list_trainable(pattern: str = "*") -> ModelList:
     cards = ModelList()
     for entry in list_methods():
         if fnmatchcase(entry.name, pattern):
-            flags = [letters for stage, letters in (("classes", "GL"), ("episodes", "LL")) if stage in entry.stages]
-            adapts = entry.adapts or (entry.learner is not None and "TT" in find(entry.learner).card.marks)
+            adapts = entry.learner is not None and not entry.adapts and "TT" in find(entry.learner).card.marks
             held = (
                 (adapts, "TT"),
                 (entry.transductive, "transductive"),
                 (True, "trained"),
                 (bool(entry.golden), "checked"),
             )
-            marks = (*flags, *(mark for holds, mark in held if holds))
+            marks = (*entry.flags, *(mark for holds, mark in held if holds))
             summary = f"{entry.family}: {entry.citation}"
             cards.append(
                 ModelCard(

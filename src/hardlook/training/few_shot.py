@@ -9,7 +9,7 @@ import copy
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +145,10 @@ def probe_backbone(backbone: nn.Module, output: str, size: int) -> tuple[int, in
         what = f"the backbone takes no images of {size} pixels: {str(error).splitlines()[0]}"
         raise OptionError(what, remedy="give a larger --image-size") from error
     backbone.train(training)
+    axes = {"vectors": 2, "maps": 4, "tokens": 3}[output]
+    if len(shape) != axes:
+        what = f"the method needs {output}, and {type(backbone).__name__} gives none"
+        raise OptionError(what, remedy="choose another --backbone, such as vit-small for tokens")
     if output == "maps":
         return int(shape[1]), int(shape[-1])
     if output == "tokens":
@@ -334,7 +338,8 @@ class FewShotTrainee:
             loss, scores = call("class_loss", views.flatten(0, 1), batch.labels)
         count = batch.labels.numel()
         sums = {"loss": loss.detach().float() * count}
-        if scores.shape[:-1] == batch.labels.shape:  # a loss on mixed or rotated images has other scores
+        # A loss on mixed or rotated images, or on views without labels, has other scores.
+        if scores.shape[:-1] == batch.labels.shape and (batch.tasks or self._count_views() == 1):
             sums["accuracy"] = (scores.detach().argmax(-1) == batch.labels).sum().float()
         return StepLoss(loss, count, sums)
 
@@ -493,6 +498,7 @@ def train_few_shot(
             check_identity(card["identity"], identity)
             return
     method = build_method(recipe, classes=len(data.classes), size=size, seed=seed)
+    recipe = replace(recipe, views=getattr(method, "views", 1))
     if start is not None:
         method.emb_func.load_state_dict(dict(start))
     images = _fix_budget(folder, recipe, data, method, budget, fabric, size=size, seed=seed, validations=validations)

@@ -161,13 +161,12 @@ class _Loop:
     def run(self) -> Progress:
         trainee = self.trainee
         resumed = self.reached.step > 0
-        wrapped: Any = None
         for stage in trainee.stages:
             if self.reached.step >= stage.last:
                 continue
             optimiser = trainee.start_stage(stage)
-            if wrapped is None:
-                wrapped = self.fabric.setup_module(Calls(trainee.module))
+            # Anew for each stage: it may train parameters that were frozen in the one before.
+            wrapped = self.fabric.setup_module(Calls(trainee.module))
             average = MovingAverage(trainee.module, stage.ema) if stage.ema else None
             if resumed:
                 # At the first step of a stage the saved optimiser and average are those of the stage before.

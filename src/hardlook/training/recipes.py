@@ -79,7 +79,10 @@ class StageRecipe:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The stages of a training, the shape of its tasks, the method's own options, and where all this is from."""
+    """The stages of a training, the shape of its tasks, the method's own options, and where all this is from.
+
+    `views` is how many times an image is augmented in a step on classes, which its method says.
+    """
 
     method: str
     backbone: str
@@ -88,14 +91,19 @@ class Recipe:
     shots: int = 1
     queries: int = 15
     augment: bool = True
+    views: int = 1
     options: Mapping[str, Any] = field(default_factory=dict)
     backbone_options: Mapping[str, Any] = field(default_factory=dict)
     source: str = GENERAL_SOURCE
     changed: tuple[str, ...] = ()
 
     def images_per_step(self, stage: StageRecipe) -> int:
-        """Images that a step of the stage trains on."""
-        return stage.batch if stage.stage == "classes" else stage.tasks * self.ways * (self.shots + self.queries)
+        """Images that a step of the stage trains on; each view of an image counts."""
+        return (
+            stage.batch * self.views
+            if stage.stage == "classes"
+            else stage.tasks * self.ways * (self.shots + self.queries)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as JSON values."""

@@ -55,7 +55,8 @@ class TrainedModel:
         self.weights_files = list_weights_files(self.folder)
         network = build_network(self.card, self.folder)
         load_weights(network, read_weights(self.folder), file=self.folder)
-        self.network: Any = network.to(device).eval().requires_grad_(False)
+        # Parameters may be differentiated: some methods do so when they adapt to supports.
+        self.network: Any = network.to(device).eval()
         self.size, self.stored = int(self.card["image_size"]), int(self.card["stored_size"])
         self.inputs = str(getattr(self.network, "inputs", "vectors"))
         self._prepared = ArrayCache(CACHE_BYTES)
@@ -124,7 +125,7 @@ class TrainedLearner(TrainedModel):
         self.learner: Any = None
         name = self.network.learner
         if name is not None:
-            self.learner = build(name, "few-shot-learner", dict(getattr(self.network, "learner_args", {})))
+            self.learner = build(name, "few-shot-learner")
         self.accepts = self._choose_input()
         self.transductive = bool(self.network.transductive)
         self.flags = read_flags(self.card["method"], self.network)
@@ -144,15 +145,17 @@ class TrainedLearner(TrainedModel):
 
         if self.learner is not None:
             return str(self.learner.accepts)
-        if scores_features(self.network) and self.inputs in ("vectors", "maps"):
-            return "features" if self.inputs == "vectors" else "maps"
-        return "images"
+        if not scores_features(self.network):
+            return "images"
+        # Asked of the network itself: a method may put layers of its own behind a backbone of maps.
+        with exact_inference():
+            axes = self.backbone(self.prepare([np.zeros((8, 8, 3), np.uint8)])).ndim
+        return {2: "features", 4: "maps"}.get(axes, "images")
 
     def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
         """(queries, ways) scores per episode."""
         if self.learner is not None:
-            found: list[NDArray[np.float32]] = self.learner.classify(episodes)
-            return found
+            return self._classify_by_learner(episodes)
         from hardlook.models.few_shot.table_episodes import TableEpisodes
 
         if isinstance(episodes, TableEpisodes):
@@ -171,6 +174,15 @@ class TrainedLearner(TrainedModel):
                 for place, score in zip(part, scores, strict=True):
                     answers[place] = score
         return answers
+
+    def _classify_by_learner(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
+        """The learner's answers; a method may publish its inverse penalty by the number of shots."""
+        learner = self.learner
+        if hasattr(self.network, "penalty") and len(episodes):
+            shots = int(np.bincount(episodes[0].support_labels).max())
+            learner = build(self.network.learner, "few-shot-learner", {"c": self.network.penalty(shots)})
+        found: list[NDArray[np.float32]] = learner.classify(episodes)
+        return found
 
     def _count_tasks(self, episode: Episode, shots: int, queries: int) -> int:
         """How many tasks of this shape are scored together."""
@@ -267,7 +279,6 @@ def read_flags(method: str, network: Any) -> tuple[str, ...]:
     from hardlook.networks.few_shot.catalogue import find_method
 
     entry = find_method(method)
-    flags = [letters for stage, letters in (("classes", "GL"), ("episodes", "LL")) if stage in entry.stages]
     learner = network.learner if network is not None else entry.learner
-    adapts = entry.adapts or (learner is not None and "TT" in find(learner).card.marks)
-    return (*flags, "TT") if adapts else tuple(flags)
+    adapts = learner is not None and not entry.adapts and "TT" in find(learner).card.marks
+    return (*entry.flags, "TT") if adapts else entry.flags

@@ -62,6 +62,16 @@ class MethodEntry:
         learns_head = self.stages == ("classes",) and self.learner is None
         return bool(self.facts.get("adapts", learns_head or (self.family == "meta" and self.name != "versa")))
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """GL where it trains on the labels of all classes, LL where on those of tasks, TT where it adapts in a test.
+
+        The learner of an entry that has one is not asked.
+        """
+        labelled = self.family != "self-supervised"
+        held = ("classes" in self.stages and labelled, "GL"), ("episodes" in self.stages, "LL"), (self.adapts, "TT")
+        return tuple(flag for holds, flag in held if holds)
+
     def load(self) -> type[FewShotMethod]:
         """The class, imported now; it needs torch."""
         module, _, name = self.target.partition(":")
