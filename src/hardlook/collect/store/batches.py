@@ -30,7 +30,7 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, insert, or_, select, update
 
 from hardlook.collect.store.database import Conflict, Database
 from hardlook.collect.store.participants import find_participant, set_columns, set_first, touch
@@ -85,7 +85,7 @@ _COUNT_ALL_DEVICES = select(func.sum(_ALL_DEVICES.c.valid + _ALL_DEVICES.c.pendi
 _WANTED = and_(PROGRESS.c.device == bindparam("on"), bindparam("most") > _COUNT)
 _COUNTS = select(PROGRESS.c.item, _COUNT, _COUNT_ALL_DEVICES.scalar_subquery()).where(_WANTED)
 _WANTED_ITEMS = select(PROGRESS.c.item).where(_WANTED)
-_COUNT_WANTED = (
+_COUNT_WANTED: Select[tuple[Any]] = (
     select(func.sum(bindparam("most") - _COUNT))
     .select_from(PROGRESS)
     .join(ITEMS, ITEMS.c.id == PROGRESS.c.item)
