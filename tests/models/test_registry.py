@@ -308,3 +308,11 @@ def test_listing_imports_no_model_and_no_framework():
     targets = {entry.path.partition(":")[0] for entry in registry._read_built_in().values()}
     assert targets.isdisjoint(imported)
     assert {"torch", "onnxruntime", "ai_edge_litert", "transformers", "polars"}.isdisjoint(imported)
+
+
+def test_an_encoder_in_place_of_a_learner_is_pointed_to_its_option():
+    with pytest.raises(ModelError, match="it is an encoder") as caught:
+        build("planted-encoder", "few-shot-learner")
+    assert "--encoder planted-encoder" in str(caught.value)
+    with pytest.raises(ModelError, match="timm:NAME"):
+        build("resnet18", "encoder")

@@ -147,7 +147,8 @@ def find(name: str, role: str | None = None) -> RegistryEntry:
         remedy = f"hardlook train {name} --data root=DIR --out weights/{name}, then --model weights/{name}"
         raise ModelError(f"{name!r} is a method that has to be trained first", remedy=remedy)
     listed = f"`hardlook models --role {role}` lists those that fit" if role else "`hardlook models` lists them all"
-    remedy = f"{hint}{listed}; a class of your own is named package.module:Class"
+    libraries = "models of timm, torchvision and transformers are timm:NAME, torchvision:NAME and hf:NAME"
+    remedy = f"{hint}{listed}; {libraries}; a class of your own is named package.module:Class"
     raise ModelError(f"there is no model {name!r}", remedy=remedy)
 
 
@@ -203,7 +204,11 @@ def resolve(name: str, role: str, args: Mapping[str, Any] | None = None) -> tupl
     if entry.card.roles and role not in entry.card.roles:
         hint = suggest_names(name, role, (one.card for one in _REGISTERED.values() if role in one.card.roles))
         remedy = f"{hint}`hardlook models --role {role}` lists those that are"
-        raise ModelError(f"the model {name!r} is no {role}; it is a {' and '.join(entry.card.roles)}", remedy=remedy)
+        if role == "few-shot-learner" and "encoder" in entry.card.roles:
+            remedy = f"give it as --encoder {name}, with a learner on its features, such as --model nearest-centroid"
+        own = " and ".join(entry.card.roles)
+        article = "an" if own[0] in "aeio" else "a"
+        raise ModelError(f"the model {name!r} is no {role}; it is {article} {own}", remedy=remedy)
     factory = entry.factory()
     return factory, convert_arguments(name, factory, args or {})
 
