@@ -30,6 +30,7 @@ test-again:
 test-families: export PYTHONDONTWRITEBYTECODE =
 test-families: $(FAMILIES)/installed
 	$(FAMILIES)/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder tests/docs/test_families_pages.py \
+		tests/data/stored_files/test_torchvision_datasets.py \
 		$(addprefix tests/models/families/test_,timm_encoders.py torchvision_models.py smp_segmenters.py)
 
 lint: $(VENV)/everything-installed
