@@ -68,6 +68,19 @@ def test_weights_add_up():
         assert torch.allclose(moved, parts[place], atol=1e-5) is (place < 2)
 
 
+def test_parts_are_compared_with_vectors_and_with_parts():
+    images = torch.randn(6, 3, 4, 4, generator=torch.Generator().manual_seed(0))
+    method, labels = make(weights=(0, 1, 0)), torch.tensor([0, 1, 2])
+    loss, scores = method.class_loss(images, labels)
+    positions = method.emb_func(images).flatten(2).mT
+    query, key, value, part = (layer(positions) for layer in method.map_projections)
+    vectors = method.projection(positions.mean(1))
+    with_vectors = torch.cosine_similarity(vectors[:, None, None], part[None], dim=-1).mean(-1)
+    others, partners = ~torch.eye(6, dtype=torch.bool), torch.eye(6, dtype=torch.bool).roll(3, 0)
+    parts = [contrast(found / 0.1, partners, others) for found in (with_vectors, compare_maps(query, key, value))]
+    torch.testing.assert_close(loss - functional.cross_entropy(scores, labels.repeat(2)), sum(parts))
+
+
 def test_views_are_mirrored_and_shifted():
     torch.manual_seed(0)
     images = torch.arange(16.0).reshape(1, 1, 1, 4, 4).expand(3, 40, 2, 4, 4)
@@ -129,10 +142,13 @@ def test_the_loss_of_episodes_by_plain_loops(monkeypatch):
         owners = torch.tensor([0, 0, 1, 1, 2, 2, 0, 1, 2])
         for query, label in zip(features.query[task], episodes.labels[task], strict=True):
             cosine = torch.cosine_similarity(method.projection(query.mean((-2, -1)))[None], keys)
-            logs = ((2 - cosine) * cosine / 0.1).repeat(2).log_softmax(0)
+            logs = ((2 - cosine.detach()) * cosine / 0.1).repeat(2).log_softmax(0)
             losses.append(-logs[owners.repeat(2) == label].mean())
     expected = functional.cross_entropy(scores.flatten(0, 1), episodes.labels.flatten())
-    torch.testing.assert_close(loss, expected + 0.5 * torch.stack(losses).mean())
+    total = expected + 0.5 * torch.stack(losses).mean()
+    torch.testing.assert_close(loss, total)
+    weight = method.projection[0].weight
+    torch.testing.assert_close(*(torch.autograd.grad(one, weight, retain_graph=True)[0] for one in (loss, total)))
 
 
 def test_permuted_classes_permute_the_scores():

@@ -142,6 +142,17 @@ def test_one_group_without_classes_is_the_wrapped_method():
     torch.testing.assert_close(wrapped, scores.log_softmax(-1))
 
 
+def test_each_group_of_a_task_draws_for_itself():
+    keys = set()
+
+    def order(key, epoch, count):
+        keys.add(key)
+        return np.arange(count)
+
+    make(IfslBaseline, head=HeadTraining(epochs=1, order=order)).classify(easy())
+    assert keys == {"a 0", "a 1", "b 0", "b 1"}
+
+
 def test_the_average_is_over_groups():
     """Two groups of one channel: the query is at class 0 in the first and at class 1 in the second."""
     support = torch.tensor([[[[0.0, 0.0]], [[4.0, 4.0]]]], dtype=torch.float64)

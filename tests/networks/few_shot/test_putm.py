@@ -27,17 +27,17 @@ def test_shares_by_hand():
 @pytest.mark.parametrize(
     ("adaptive", "first", "second"),
     [
-        # Forward shares of the queries 0 and 1 are 16/17, 1/17 and 1/2, 1/2.
-        (1.0, (0 + 1 / 2) / (1 + 16 / 17 + 1 / 2), (2 + 1 / 2) / (1 + 1 / 17 + 1 / 2)),
-        # Backward shares are 2/3, 1/3 and 1/9, 8/9; two queries for two classes.
-        (0.0, (0 + 1 / 3) / 2, (2 + 8 / 9) / 2),
+        # Forward shares of the query 0 are 16/17 and 1/17, of the two queries 1 they are 1/2 and 1/2.
+        (1.0, 1 / (1 + 16 / 17 + 1), (2 + 1) / (1 + 1 / 17 + 1)),
+        # Backward shares are 1/2, 1/4, 1/4 and 1/17, 8/17, 8/17; each class has one and a half queries.
+        (0.0, 1.5 * (1 / 4 + 1 / 4) / 2.5, (2 + 1.5 * 16 / 17) / 2.5),
     ],
 )
 def test_a_round_by_hand(adaptive, first, second):
     method = Putm(steps=1, sharpness=math.log(2), adaptive=adaptive)
-    prototypes, prior = method.refine(column(0.0, 2.0)[:, :, None], column(0.0, 1.0))
+    prototypes, prior = method.refine(column(0.0, 2.0)[:, :, None], column(0.0, 1.0, 1.0))
     torch.testing.assert_close(prototypes, column(first, second))
-    torch.testing.assert_close(prior, torch.tensor([[(16 / 17 + 1 / 2) / 2, (1 / 17 + 1 / 2) / 2]]).double())
+    torch.testing.assert_close(prior, torch.tensor([[(16 / 17 + 1) / 3, (1 / 17 + 1) / 3]]).double())
 
 
 def draw(sizes=(4, 4, 4), shots=2, seed=0, spread=1.2):

@@ -132,6 +132,19 @@ def test_a_support_of_another_class_counts_less():
     assert weights[0].argmin() == 3 and weights[0, 3] < 0.5 * weights[0, :3].min()
 
 
+def test_losses_of_supports_and_regions_are_weighted_and_weights_remembered():
+    torch.manual_seed(0)
+    features, regions = torch.randn(3, 2, 5), torch.randn(3 * 2 * 4, 5)
+    clean = weigh_regions(regions.reshape(3, 2, 4, 5))
+    before = torch.rand(3, 2)
+    for step, expected in ((0, clean.mean(-1)), (1, 0.7 * before + 0.3 * clean.mean(-1))):
+        loss, weights = Deta(regions=4).support_loss(features, regions, before, step)
+        torch.testing.assert_close(weights, expected)
+        means = mean_of_classes(features, expected)
+        parts = (features, expected), (regions.reshape(3, 8, 5), clean.reshape(3, 8))
+        torch.testing.assert_close(loss, sum(nearest_mean_loss(part, means, weight) for part, weight in parts))
+
+
 def test_regions_are_cut_where_they_are_drawn():
     image = torch.arange(8.0).expand(1, 1, 1, 8, 8).clone()
     image[..., 4:, :] += 100
