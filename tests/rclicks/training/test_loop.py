@@ -9,11 +9,13 @@ from scipy.stats import entropy
 
 from hardlook.errors import ChangedRun, OptionError, RunError
 from hardlook.metrics.click_maps import map_divergence
-from hardlook.networks.clickability import load_network
+from hardlook.networks.clickability import build_network, load_network
 from hardlook.networks.loading import load_state_dict
+from hardlook.randomness import generator
 from hardlook.rclicks.click_models.clickability import Clickability
 from hardlook.rclicks.training.loop import kl_divergence, train, validate
-from hardlook.rclicks.training.samples import GridSamples
+from hardlook.rclicks.training.samples import GridSamples, epoch_flips, epoch_order, stack_batch
+from hardlook.rclicks.training.settings import compute_learning_rate
 from hardlook.rclicks.training.state import BEST, HISTORY, LAST, read_history
 
 torch = pytest.importorskip("torch")
@@ -138,6 +140,48 @@ def test_each_option_changes_the_weights(scenes, brief, tiny, tmp_path, change):
     train(scenes[:4], scenes[8:], tmp_path / "plain", once, architecture=tiny)
     train(scenes[:4], scenes[8:], tmp_path / "changed", replace(once, **change), architecture=tiny)
     assert not same(tmp_path / "plain" / LAST, tmp_path / "changed" / LAST)
+
+
+def train_plainly(training, settings, architecture):
+    """The weights after training by a loop written out here: Adam, autocast, clipping, a seed per epoch."""
+    network = build_network(architecture, settings.seed)
+    parts = {part: [] for part in (True, False)}
+    for name, value in network.named_parameters():
+        parts[name.startswith("backbone.")].append(value)
+    factors = (settings.backbone_rate, 1.0)
+    groups = [{"params": parts[inside], "lr": settings.lr} for inside in (True, False)]
+    optimizer = torch.optim.Adam(groups)
+    samples, steps = GridSamples(training, settings), -(-len(training) // settings.batch)
+    half = settings.precision == "bfloat16"
+    for epoch in range(1, settings.epochs + 1):
+        order = epoch_order(settings.seed, epoch, len(training))
+        flips = epoch_flips(settings.seed, epoch, len(training)) & settings.flip
+        network.train()
+        torch.manual_seed(int(generator(settings.seed, "clickability", "dropped", epoch).integers(2**62)))
+        for step in range(steps):
+            places = order[step * settings.batch : (step + 1) * settings.batch]
+            images, masks, targets = stack_batch([samples[place] for place in places], flips[places])
+            rate = compute_learning_rate(settings, (epoch - 1) * steps + step, settings.epochs * steps)
+            for group, factor in zip(optimizer.param_groups, factors, strict=True):
+                group["lr"] = rate * factor
+            with torch.autocast("cpu", torch.bfloat16, enabled=half):
+                maps = network(images, masks)
+            optimizer.zero_grad()
+            kl_divergence(targets, maps).mean().backward()
+            if settings.clip is not None:
+                torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
+            optimizer.step()
+    return network.state_dict()
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"clip": 0.5, "backbone_rate": 0.3}, {"precision": "bfloat16"}, {"flip": False, "warm_up": 0.0}]
+)
+def test_the_shared_loop_gives_the_weights_of_a_plain_one(scenes, brief, tiny, tmp_path, change):
+    settings = replace(brief, epochs=2, batch=3, **change)
+    train(scenes[:8], scenes[8:], tmp_path, settings, architecture=tiny)
+    found, wanted = load_state_dict(tmp_path / LAST).state, train_plainly(scenes[:8], settings, tiny)
+    assert all(torch.equal(found[f"network.{key}"], value) for key, value in wanted.items())
 
 
 def test_there_must_be_samples(scenes, tmp_path):

@@ -1,4 +1,4 @@
-"""The training loop: epochs of KL against click maps, each validated and saved, resumed where a run was stopped.
+"""Training a clickability network: epochs of KL against click maps, on the loop of `hardlook.training`.
 
 A folder holds `clickability.safetensors` (the best network by SIM on validation), `last.safetensors` (the state after
 the last epoch) and `history.jsonl`. Training in a folder with a state resumes from it; on a processor the weights at
@@ -7,12 +7,10 @@ the end are those of a run that was never stopped, bit for bit.
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,16 +30,18 @@ from hardlook.rclicks.training.state import (
     EpochRecord,
     TrainingProgress,
     append_epoch,
+    check_state,
     cut_history,
-    load_state,
+    restore_state,
     save_state,
 )
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor, nn
-    from torch.amp import GradScaler
     from torch.optim import Optimizer
+
+    from hardlook.training.loop import Record, Stage, StepLoss
+    from hardlook.training.state import Progress
 
 EPSILON = 1e-9
 
@@ -74,7 +74,8 @@ def train(
     and `keep` holds them in memory; `progress` is called after each epoch, when its state is on disk.
     """
     require("torch", extra="torch")
-    from torch.amp import GradScaler
+    from hardlook.training.devices import open_fabric
+    from hardlook.training.loop import run_loop
 
     settings = settings or TrainingSettings()
     if not training or not validation:
@@ -83,11 +84,7 @@ def train(
     network = build_network(architecture, settings.seed)
     if backbone is not None:
         load_backbone(network, backbone)
-    network.to(device)
-    optimizer = _adam(network, settings)
     kind = choose_precision(settings.precision, device)
-    # Does nothing unless the small gradients of float16 need it.
-    loss_scaler = GradScaler(device.split(":")[0], enabled=kind == "float16")
     identity = {
         "settings": asdict(settings) | {"precision": kind},
         "architecture": architecture.to_json(),
@@ -95,85 +92,135 @@ def train(
         "validation samples": len(validation),
     }
     folder.mkdir(parents=True, exist_ok=True)
-    state = folder / LAST
-    reached = load_state(state, network, optimizer, identity) if state.is_file() else TrainingProgress()
-    if reached.scaler:
-        loss_scaler.load_state_dict(dict(reached.scaler))
-    history = list(cut_history(folder / HISTORY, reached.epoch))
     samples = GridSamples(training, settings, workers=workers, keep=keep)
     held_out = GridSamples(validation, settings, workers=workers, keep=keep)
-    for epoch in range(reached.epoch + 1, settings.epochs + 1):
-        start = time.perf_counter()
-        loss, rate = _train_epoch(network, optimizer, loss_scaler, samples, settings, epoch, device=device, kind=kind)
-        scores = validate(network, held_out, device=device, batch=settings.batch)
-        record = EpochRecord(epoch, rate, loss, scores, time.perf_counter() - start)
-        better = scores["sim"] > reached.best_sim
-        best = (scores["sim"], epoch) if better else (reached.best_sim, reached.best_epoch)
-        # The state is written last: a run killed before it repeats the epoch and writes the same again.
-        append_epoch(folder / HISTORY, record)
-        if better:
-            save_checkpoint(network, folder / BEST, architecture, size=settings.size)
-        reached = TrainingProgress(epoch, *best, scaler=loss_scaler.state_dict() or None)
-        save_state(state, network, optimizer, reached, identity)
-        history.append(record)
-        if progress:
-            progress(record)
-    return TrainingResult(folder / BEST, reached.best_epoch, tuple(history))
+    trainee = _ClickTrainee(network, settings, samples, held_out, device)
+    store = _ClickStore(folder, identity, architecture, settings.size, trainee.steps)
+
+    def report(step: int) -> None:
+        if progress and step % trainee.steps == 0:
+            progress(store.history[-1])
+
+    fabric = open_fabric(device, precision=kind)  # type: ignore[arg-type]
+    run_loop(trainee, store, fabric, show_progress=report)
+    return TrainingResult(folder / BEST, store.reached.best_epoch, tuple(store.history))
 
 
-def _train_epoch(
-    network: nn.Module,
-    optimizer: Optimizer,
-    loss_scaler: GradScaler,
-    samples: GridSamples,
-    settings: TrainingSettings,
-    epoch: int,
-    *,
-    device: str,
-    kind: str,
-) -> tuple[float, float]:
-    import torch
+class _ClickTrainee:
+    """The network to the training loop: KL against click maps, epochs of all samples in an order of their own."""
 
-    order = epoch_order(settings.seed, epoch, len(samples))
-    flips = epoch_flips(settings.seed, epoch, len(samples)) & settings.flip
-    steps = -(-len(samples) // settings.batch)
-    total = torch.zeros((), device=device)
-    rate = settings.lr
-    network.train()
-    with torch.random.fork_rng(devices=[torch.device(device)] if device.startswith("cuda") else []):
-        # What dropout and drop path leave out is drawn by seed and epoch.
-        torch.manual_seed(int(generator(settings.seed, "clickability", "dropped", epoch).integers(2**62)))
-        for step, group in enumerate(samples.batches(order, settings.batch)):
-            places = order[step * settings.batch : step * settings.batch + len(group)]
-            images, masks, targets = (part.to(device, non_blocking=True) for part in stack_batch(group, flips[places]))
-            rate = compute_learning_rate(settings, (epoch - 1) * steps + step, settings.epochs * steps)
-            for parameters in optimizer.param_groups:
-                parameters["lr"] = rate * parameters["factor"]
-            with autocast(kind, device):
-                maps = network(images, masks)
-            losses = kl_divergence(targets, maps)
-            optimizer.zero_grad(set_to_none=True)
-            torch.autograd.backward(loss_scaler.scale(losses.mean()))
-            if settings.clip is not None:
-                loss_scaler.unscale_(optimizer)
-                torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
-            loss_scaler.step(optimizer)
-            loss_scaler.update()
-            total += losses.detach().sum()
-    mean = float(total) / len(samples)
-    if not math.isfinite(mean):
-        what = f"the training diverged in epoch {epoch}: its loss is {mean}"
-        raise RunError(what, remedy="take a lower lr, or bound the gradient with clip")
-    return mean, rate
+    def __init__(
+        self, network: nn.Module, settings: TrainingSettings, samples: GridSamples, held_out: GridSamples, device: str
+    ) -> None:
+        from hardlook.training.loop import Stage
+
+        self.module, self.settings, self.samples, self.held_out = network, settings, samples, held_out
+        self.device = device
+        self.steps = -(-len(samples) // settings.batch)
+        self.stages: Sequence[Stage] = [Stage("clicks", 0, settings.epochs * self.steps, settings.clip or 0.0)]
+        self.marks: Sequence[int] = range(self.steps, settings.epochs * self.steps + 1, self.steps)
+
+    def start_stage(self, stage: Stage) -> Optimizer:
+        """Adam, with a rate of the backbone's own."""
+        import torch
+
+        self.module.to(self.device)
+        named = list(self.module.named_parameters())
+        inside = [value for name, value in named if name.startswith("backbone.")]
+        outside = [value for name, value in named if not name.startswith("backbone.")]
+        groups = [{"params": inside, "factor": self.settings.backbone_rate}, {"params": outside, "factor": 1.0}]
+        return torch.optim.Adam(groups, lr=self.settings.lr)
+
+    def compute_rate(self, step: int) -> float:
+        """By the settings' schedule."""
+        return compute_learning_rate(self.settings, step, self.settings.epochs * self.steps)
+
+    def choose_seed(self, step: int, rank: int) -> int | None:
+        """What dropout and drop path leave out is drawn by seed and epoch, from its first step on."""
+        if step % self.steps:
+            return None
+        epoch = step // self.steps + 1
+        return int(generator(self.settings.seed, "clickability", "dropped", epoch).integers(2**62))
+
+    def draw_batches(self, first: int, last: int, rank: int, world: int) -> Iterator[Sequence[tuple[Tensor, ...]]]:
+        """One batch per step; threads prepare those ahead."""
+        settings, count = self.settings, len(self.samples)
+        for epoch in range(first // self.steps + 1, last // self.steps + 1):
+            order = epoch_order(settings.seed, epoch, count)
+            flips = epoch_flips(settings.seed, epoch, count) & settings.flip
+            for step, group in enumerate(self.samples.batches(order, settings.batch)):
+                places = order[step * settings.batch : step * settings.batch + len(group)]
+                batch = stack_batch(group, flips[places])
+                yield [tuple(part.to(self.device, non_blocking=True) for part in batch)]
+
+    def compute_loss(self, call: Any, batch: tuple[Tensor, ...]) -> StepLoss:
+        """KL of the network's maps, in float32, from the click maps."""
+        from hardlook.training.loop import StepLoss
+
+        images, masks, targets = batch
+        losses = kl_divergence(targets, call("", images, masks))
+        return StepLoss(losses.mean(), len(losses), {"loss": losses.detach().sum()})
+
+    def validate(self, module: nn.Module) -> dict[str, float]:
+        """KL, SIM and NSS of the held-out samples."""
+        return validate(module, self.held_out, device=self.device, batch=self.settings.batch)
+
+    def select(self, validation: Mapping[str, float]) -> Mapping[str, float]:
+        """By SIM."""
+        return {"sim": validation["sim"]}
 
 
-def _adam(network: nn.Module, settings: TrainingSettings) -> Optimizer:
-    import torch
+class _ClickStore:
+    """The folder of a training, in epochs of `steps` steps."""
 
-    inside = [value for name, value in network.named_parameters() if name.startswith("backbone.")]
-    outside = [value for name, value in network.named_parameters() if not name.startswith("backbone.")]
-    groups = [{"params": inside, "factor": settings.backbone_rate}, {"params": outside, "factor": 1.0}]
-    return torch.optim.Adam(groups, lr=settings.lr)
+    def __init__(
+        self, folder: Path, identity: Mapping[str, Any], architecture: Architecture, size: int, steps: int
+    ) -> None:
+        self.folder, self.identity, self.architecture = folder, identity, architecture
+        self.size, self.steps = size, steps
+        self.reached = TrainingProgress()
+        self.history: list[EpochRecord] = []
+        self._seconds = 0.0
+
+    def read_progress(self) -> Progress:
+        """The epochs done, as steps; lines of the history after that are removed."""
+        from hardlook.training.state import Progress
+
+        state = self.folder / LAST
+        if state.is_file():
+            self.reached = check_state(state, self.identity)
+        self.history = list(cut_history(self.folder / HISTORY, self.reached.epoch))
+        best = {"sim": (self.reached.best_sim, self.reached.best_epoch * self.steps)} if self.reached.best_epoch else {}
+        return Progress(self.reached.epoch * self.steps, best, scaler=dict(self.reached.scaler or {}))
+
+    def restore(self, module: nn.Module, optimiser: Optimizer | None, average: object) -> None:
+        """Load the last epoch's state."""
+        restore_state(self.folder / LAST, module, optimiser)
+
+    def save(self, module: nn.Module, optimiser: Optimizer, average: object, reached: Progress) -> None:
+        """Save the state after an epoch."""
+        best, step = reached.best["sim"]
+        self.reached = TrainingProgress(
+            reached.step // self.steps, best, step // self.steps, scaler=dict(reached.scaler) or None
+        )
+        save_state(self.folder / LAST, module, optimiser, self.reached, self.identity)
+
+    def append(self, record: Record) -> None:
+        """Add an epoch to the history."""
+        epoch = EpochRecord(
+            record.step // self.steps,
+            record.lr,
+            record.means["loss"],
+            record.validation,
+            record.seconds - self._seconds,
+        )
+        self._seconds = record.seconds
+        append_epoch(self.folder / HISTORY, epoch)
+        self.history.append(epoch)
+
+    def keep_best(self, selection: str, module: nn.Module, record: Record) -> None:
+        """Write the checkpoint."""
+        save_checkpoint(module, self.folder / BEST, self.architecture, size=self.size)
 
 
 def validate(network: nn.Module, samples: GridSamples, *, device: str, batch: int) -> dict[str, float]:
@@ -231,11 +278,3 @@ def choose_precision(precision: Precision, device: str) -> str:
     if precision != "auto":
         return precision
     return "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
-
-
-def autocast(kind: str, device: str) -> torch.autocast:
-    """The context in which the network is called."""
-    import torch
-
-    used = torch.float16 if kind == "float16" else torch.bfloat16
-    return torch.autocast(torch.device(device).type, dtype=used, enabled=kind != "float32")

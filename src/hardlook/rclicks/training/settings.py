@@ -66,7 +66,6 @@ class TrainingSettings:
 
 def compute_learning_rate(settings: TrainingSettings, step: int, steps: int) -> float:
     """The learning rate at step `step` (from 0) of `steps`."""
-    warm_up_steps = int(settings.warm_up * steps)
-    if step < warm_up_steps:
-        return settings.lr * ((step + 1) / warm_up_steps)
-    return settings.lr * 0.5 * (1 + math.cos(math.pi * (step - warm_up_steps) / (steps - warm_up_steps)))
+    from hardlook.training.schedules import compute_cosine
+
+    return compute_cosine(settings.lr, step, steps, int(settings.warm_up * steps))

@@ -65,17 +65,25 @@ def read_progress(path: Path) -> TrainingProgress:
         return TrainingProgress(**json.loads(read_header(path)[HEADER])["reached"])
 
 
-def load_state(path: Path, network: nn.Module, optimizer: Optimizer, identity: Mapping[str, Any]) -> TrainingProgress:
-    """Put the saved state into network and optimizer; an error where the file is of another training."""
+def check_state(path: Path, identity: Mapping[str, Any]) -> TrainingProgress:
+    """How far the saved state is; an error where the file is of another training."""
     with reading(path, _NO_STATE, remedy=_REMEDY):
         header = json.loads(read_header(path).get(HEADER, "{}"))
         before, now = header.get("identity", {}), json.loads(json.dumps(dict(identity)))
         changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
         if changed:
             raise ChangedRun(f"the folder holds another training: {', '.join(changed)} differ", remedy=_REMEDY)
+        return TrainingProgress(**header["reached"])
+
+
+def restore_state(path: Path, network: nn.Module, optimizer: Optimizer | None) -> None:
+    """Put the saved tensors into the network and, where given, into its optimizer."""
+    with reading(path, _NO_STATE, remedy=_REMEDY):
         tensors = load_state_dict(path).state
         parts = {key.removeprefix("network."): value for key, value in tensors.items() if key.startswith("network.")}
         network.load_state_dict(parts)
+        if optimizer is None:
+            return
         # Adam numbers parameters in the order of its groups, which need not be the network's.
         ordered = [id(parameter) for group in optimizer.param_groups for parameter in group["params"]]
         moments = {
@@ -84,7 +92,6 @@ def load_state(path: Path, network: nn.Module, optimizer: Optimizer, identity: M
             if f"adam.step.{name}" in tensors
         }
         optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
-        return TrainingProgress(**header["reached"])
 
 
 @dataclass(frozen=True)
