@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -14,6 +15,31 @@ def test_every_command_has_help_with_an_example(hardlook):
         assert answer.code == 0
         assert "Example" in answer.out, words
         assert "--json" in answer.out, words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("build", "toss"), ("build", "study-encoders"), ("build", "study-saliency"), ("bias", "select"),
+        ("attributes",), ("data", "spuriousness"), ("clicks", "cost"), ("calibrate",), ("check",), ("run", "metacoco"),
+    ],
+)  # fmt: skip
+def test_commands_that_build_models_can_be_kept_from_downloads(hardlook, words):
+    assert "--offline" in hardlook(*words, "--help").out
+
+
+def test_offline_no_weights_are_fetched_and_the_next_command_may_fetch_them(hardlook, tmp_path, monkeypatch):
+    monkeypatch.delenv("HARDLOOK_OFFLINE", raising=False)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+    for words in (
+        ("clicks", "cost", "hf:owner/net"),
+        ("calibrate", "toss", "--set", "saliency=hf:owner/net", "--set", "scenes=24", "--out", tmp_path / "out"),
+    ):
+        answer = hardlook(*words, "--offline")
+        assert answer.code == 1 and "downloads are forbidden" in answer.err, words
+        assert "HARDLOOK_OFFLINE" not in os.environ
+    assert "could not be had from" in hardlook("clicks", "cost", "hf:owner/net").err
 
 
 def test_models_are_listed_with_role_licence_and_what_to_install(hardlook):

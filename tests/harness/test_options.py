@@ -26,6 +26,23 @@ def test_errors_name_the_flag_what_came_and_what_is_taken():
     assert "--levels: extra inputs are not permitted" in str(caught.value)
 
 
+def test_an_object_in_place_of_a_name_is_told_by_its_class_and_not_printed():
+    class Named(BenchmarkOptions):
+        encoder: str | None = option(None, "An encoder.", changes="answers")
+
+    class Network:
+        def __repr__(self):
+            return "Layer\n" * 10_000
+
+    with pytest.raises(OptionError) as caught:
+        parse_options(Named, {"encoder": Network()})
+    assert "--encoder: input should be a valid string (got an object of the class" in str(caught.value)
+    assert "Network" in str(caught.value) and "Layer" not in str(caught.value) and "@hl.register" in caught.value.remedy
+    with pytest.raises(OptionError) as caught:
+        parse_options(Named, {"encoder": list(range(10_000))})
+    assert len(str(caught.value)) < 600 and "@hl.register" not in caught.value.remedy
+
+
 def test_readings_are_chosen_by_name():
     choices = {"paper": "its words", "released": "its code"}
     assert read_reading(Sample(), "weights", choices, "paper") == "paper"

@@ -222,3 +222,24 @@ def test_one_number_of_shots_leaves_the_other_column_empty():
     assert "this run's blind tasks have others" in sections["Beside the published tables"].text
     _, _, sections = shown(modes="iid", tasks=4)
     assert sections["Beside the published tables"].text == "This run has no blind tasks."
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "named"),
+    [
+        ("ridge", {}, "ridge with the encoder planted-encoder on MetaCoCo"),
+        ("ridge", {"encoder": "planted-encoder", "encoder_args": "turn=.1"}, "encoder planted-encoder (turn=.1) on"),
+        ("planted-learner", {}, "planted-learner on MetaCoCo"),  # it needs no features
+    ],
+)
+def test_report_and_output_name_the_encoder_that_a_learner_works_on(
+    hardlook, tmp_path, monkeypatch, model, more, named
+):
+    monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path / "cache"))
+    options = {"scenes": 480, "tasks": 2, "queries": 2, "modes": "iid", "ways": 3, "shots": 1, "resamples": 0, **more}
+    words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+    answer = hardlook("run", "metacoco", "--model", model, *words, "--out", tmp_path / "run", "--quiet")
+    assert answer.code == 0, answer.err
+    assert named in (tmp_path / "run" / "report.html").read_text()
+    assert ("encoder: planted-encoder" in answer.out) == ("encoder" in named)
+    assert "encoder" not in (tmp_path / "run" / "scores.json").read_text()

@@ -178,6 +178,54 @@ def test_names_of_a_collection_say_which_metric():
     assert float(scores["val/b"]) == float(scores["val/miou"]) == expected["miou"]
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning", "ignore::DeprecationWarning")  # Lightning's
+def test_a_lightning_module_logs_the_metric_over_the_epoch(tmp_path):
+    """In training and validation, given as an object: Lightning computes it over the epoch and resets it."""
+    lightning = pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(1))
+            self.own = OpenMeanIoU(LABELS, SIMILARITY)
+            self.collection = MetricCollection({"closed": MeanIoU(CLASSES)})
+            self.epochs = []
+
+        def training_step(self, batch):
+            self.log_dict({f"step-{name}": value for name, value in self.own(*batch).items()})
+            return self.weight.sum()
+
+        def on_train_epoch_end(self):
+            self.epochs.append(self.own.compute())
+            self.own.reset()
+
+        def validation_step(self, batch):
+            self.collection.update(*batch)
+
+        def on_validation_epoch_end(self):
+            self.log_dict(self.collection.compute())
+            self.collection.reset()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+    module = Module()
+    trainer = lightning.Trainer(
+        max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False, num_sanity_val_steps=0, default_root_dir=tmp_path,
+    )  # fmt: skip
+    loader = torch.utils.data.DataLoader(BATCHES, batch_size=None)
+    trainer.fit(module, loader, loader)
+    expected = plain_scores(PREDS, TARGET)
+    assert len(module.epochs) == 2 and all(same(epoch, expected) for epoch in module.epochs)
+    last = plain_scores(*BATCHES[-1])
+    logged = {name: float(value) for name, value in trainer.callback_metrics.items()}
+    assert logged["step-open-miou"] == pytest.approx(last["open-miou"])
+    plain = metrics.MeanIoU(CLASSES)
+    plain.update(TARGET.numpy(), PREDS.numpy())
+    assert logged["closed"] == pytest.approx(plain.compute())
+
+
 def test_inference_mode_and_training_share_a_metric():
     metric = OpenMeanIoU(LABELS, SIMILARITY)
     with torch.inference_mode():

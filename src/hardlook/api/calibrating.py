@@ -13,6 +13,7 @@ from hardlook.harness.calibration import Calibration, build_calibration_section
 from hardlook.harness.calibration import calibrate as run_calibration
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.sections import Gallery, Table
+from hardlook.models.families.downloads import forbid_downloads
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,20 @@ class CalibrationResult:
         )
 
 
-def calibrate(benchmark: str, *, settings: int = 6, out: str | Path | None = None, **options: Any) -> CalibrationResult:
+def calibrate(
+    benchmark: str, *, settings: int = 6, out: str | Path | None = None, offline: bool = False, **options: Any
+) -> CalibrationResult:
     """Show that a benchmark measures what it says, on planted models whose faults are known.
 
     Args:
         benchmark: A benchmark's name.
         settings: How many settings of each fault, from 0 to 1.
         out: A folder for `calibration.html` and `calibration.json`; without it nothing is written.
+        offline: Download no weights.
         **options: The benchmark's options.
     """
-    calibration = run_calibration(benchmark, options, [step / (settings - 1) for step in range(settings)])
+    with forbid_downloads(offline):
+        calibration = run_calibration(benchmark, options, [step / (settings - 1) for step in range(settings)])
     if out is None:
         return CalibrationResult(calibration)
     write_calibration(calibration, Path(out))

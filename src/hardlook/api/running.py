@@ -257,6 +257,8 @@ def pass_device_to_encoder(
     name = model or benchmark.card.default_model
     if device is None or "encoder_args" not in benchmark.options.model_fields or not name:
         return given, args
+    if not isinstance(given.get("encoder"), str | None):
+        return given, args  # Reading the options says what is wrong.
     kind: Any = benchmark.options
     encoder: str = kind(data=given["data"], encoder=given.get("encoder")).encoder_name()
     if getattr(find(name, role).factory(), "accepts", "") == "images":

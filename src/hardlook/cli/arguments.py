@@ -92,6 +92,20 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything tha
 Json = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
+OFFLINE_HELP = "Download no weights; HARDLOOK_OFFLINE=1 does the same."
+
+
+def _forbid_downloads(context: typer.Context, offline: bool) -> bool:
+    """Forbid downloads until the command ends, so that it need not pass the flag on."""
+    from hardlook.models.families.downloads import forbid_downloads
+
+    if offline:
+        context.with_resource(forbid_downloads())
+    return offline
+
+
+Offline = Annotated[bool, typer.Option("--offline", help=OFFLINE_HELP, callback=_forbid_downloads)]
+
 
 def build_named_model(name: str, role: str, args: Sequence[str] | None, flag: str) -> NamedModel:
     """Build the model `name` for a role, with the KEY=VALUE arguments of `flag`."""
@@ -109,7 +123,6 @@ _MODEL_HELP = "Name, entry point or package.module:attribute; several with comma
 _MODEL_ARG_HELP = "An argument of the model, NAME.KEY=VALUE for one of several; {fold} is each fold; repeatable."
 _OUT_HELP = "Run folder; the same command again resumes it. With --show: the page's path."
 _TIMEOUT_HELP = "Seconds after which a unit fails; its worker is replaced. Inline, the model then runs in a child."
-OFFLINE_HELP = "Download no weights; HARDLOOK_OFFLINE=1 does the same."
 _UNIT_HELP = "Evaluate only this unit and print its record; makes no run; repeatable."
 
 

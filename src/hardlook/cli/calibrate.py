@@ -25,6 +25,7 @@ def calibrate(
         list[str] | None,
         typer.Option("--set", help="NAME=VALUE of a benchmark option; repeatable.", show_default=False),
     ] = None,
+    offline: Annotated[bool, typer.Option("--offline", help=arguments.OFFLINE_HELP)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print calibration.json instead of a table.")] = False,
 ) -> None:
     """Show that a benchmark measures what it says, on models whose faults are known.
@@ -36,7 +37,7 @@ def calibrate(
       hardlook calibrate closed-miou --out calibration
     """
     given = {name.replace("-", "_"): value for name, value in arguments.parse_pairs(option, "--set").items()}
-    result = run_calibration(benchmark, settings=settings, out=out, **given)
+    result = run_calibration(benchmark, settings=settings, out=out, offline=offline, **given)
     document = result.document
     if as_json:
         print_json(document)

@@ -14,12 +14,12 @@ from hardlook.errors import RunWarning
 from hardlook.report.json_values import dump_json
 
 if TYPE_CHECKING:
-    from hardlook.harness.benchmark import Benchmark
-    from hardlook.harness.scorecard import Scorecard
+    from hardlook.harness.runs.scoring import ScoredRun
 
 
-def print_scores(scorecard: Scorecard, benchmark: Benchmark, *, as_json: bool, full: bool = False) -> None:
+def print_scores(scored: ScoredRun, *, as_json: bool, full: bool = False) -> None:
     """Print the scorecard as tables of about 40 lines, all when `full`, or as scores.json; no colour in a pipe."""
+    scorecard = scored.scorecard
     if as_json:
         print_output(scorecard.to_json(), end="")
         return
@@ -27,7 +27,8 @@ def print_scores(scorecard: Scorecard, benchmark: Benchmark, *, as_json: bool, f
 
     from hardlook.report.terminal import print_scorecard
 
-    print_scorecard(scorecard, Console(), benchmark.card.scores, full=full)
+    models = scored.options.list_other_models(scorecard.model)
+    print_scorecard(scorecard, Console(), scored.benchmark.card.scores, full=full, models=models)
 
 
 def print_json(document: Any) -> None:

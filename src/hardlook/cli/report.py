@@ -59,7 +59,7 @@ def report(
         folder = scored.folder.path
         typer.echo(f"{folder}: read-only, no page was written; --out FILE.html writes it elsewhere", err=True)
         if not as_json:
-            print_scores(scored.scorecard, scored.benchmark, as_json=False)
+            print_scores(scored, as_json=False)
 
     written = write_reports(folders, read, examples=examples, out=out, show_unwritten=print_instead)
     if as_json:
@@ -115,7 +115,7 @@ def score(
             typer.echo(f"{run}: read-only, nothing was written there; --out FILE writes the scores elsewhere", err=True)
     if out is not None:
         scored.save_scores(out)
-    print_scores(scored.scorecard, scored.scored.benchmark, as_json=as_json, full=full)
+    print_scores(scored.scored, as_json=as_json, full=full)
 
 
 def read_run(folder: Path, **changes: Any) -> Run:
@@ -144,7 +144,7 @@ def join(
     """
     with run_warnings_as_notes():
         scored = join_folders(list(runs), out, new=new).scored
-    print_scores(scored.scorecard, scored.benchmark, as_json=as_json, full=full)
+    print_scores(scored, as_json=as_json, full=full)
     if not as_json:
         typer.echo(f"\nreport: {format_path(scored.folder.report_path)}")
     if scored.scorecard.units.failed:

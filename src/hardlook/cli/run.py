@@ -223,7 +223,7 @@ def _run_model(
         return done
     scored = done.scored
     if alone or not values["as_json"]:
-        print_scores(scored.scorecard, benchmark, as_json=values["as_json"], full=values["full"])
+        print_scores(scored, as_json=values["as_json"], full=values["full"])
     if not values["as_json"]:
         typer.echo(f"\nreport: {format_path(scored.folder.report_path)}")
     if scored.scorecard.units.failed:

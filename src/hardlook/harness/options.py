@@ -12,13 +12,13 @@ where only score options differ.
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import UnionType
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from hardlook.errors import OptionError
+from hardlook.errors import OptionError, shorten
 
 Changes = Literal["units", "answers", "scores"]
 
@@ -45,6 +45,10 @@ class BenchmarkOptions(BaseModel):
     pred: Path | None = option(None, "Stored predictions, scored in place of a model.", changes="answers")
     seed: int = option(0, "Seed of everything that is drawn.", changes="units", ge=0)
     reading: dict[str, str] = option({}, "Readings as NAME=VALUE, where text and numbers differ.", changes="scores")
+
+    def list_other_models(self, model: str) -> dict[str, str]:
+        """By role the models besides `model` that a run's answers come from, as reports name them."""
+        return {}
 
 
 def fields_that_change(options: type[BenchmarkOptions], what: Changes) -> set[str]:
@@ -75,10 +79,28 @@ def parse_options(
         lines = []
         for problem in error.errors():
             name = "--" + ".".join(str(part) for part in problem["loc"]).replace("_", "-")
-            lines.append(f"{name}: {problem['msg'].lower()} (got {problem['input']!r})")
-        raise OptionError(
-            "\n".join(lines), remedy=f"see `{kind.command.replace('BENCHMARK', benchmark)} --help`"
-        ) from None
+            lines.append(f"{name}: {problem['msg'].lower()} (got {_describe_value(problem['input'])})")
+        named = "models are options by name: @hl.register gives a class one; " if _has_object(error) else ""
+        remedy = f"{named}see `{kind.command.replace('BENCHMARK', benchmark)} --help`"
+        raise OptionError("\n".join(lines), remedy=remedy) from None
+
+
+_PLAIN = (str, bytes, int, float, list, tuple, dict, set, PurePath, type(None))
+
+
+def _describe_value(value: Any) -> str:
+    """What an option got; an object by its class alone, since a network prints all its layers.
+
+    >>> _describe_value("x"), _describe_value(object())
+    ("'x'", 'an object of the class object')
+    """
+    return shorten(repr(value)) if isinstance(value, _PLAIN) else f"an object of the class {type(value).__qualname__}"
+
+
+def _has_object(error: ValidationError) -> bool:
+    """Whether an option that takes a text got an object."""
+    problems = error.errors()
+    return any(one["type"] == "string_type" and not isinstance(one["input"], _PLAIN) for one in problems)
 
 
 def takes_several(annotation: Any) -> bool:

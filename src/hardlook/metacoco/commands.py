@@ -98,6 +98,7 @@ def spuriousness(
         str,
         typer.Option("--preprocessing", help="encoder: images as they are; paper: resized to 96, cropped to 84."),
     ] = "encoder",
+    offline: arguments.Offline = False,
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
     quiet: arguments.Quiet = False,

@@ -8,11 +8,13 @@ from pydantic import ValidationInfo, field_validator, model_validator
 
 from hardlook.data.stored_files.columns import SUMMARY
 from hardlook.data.stored_files.python_objects import take_objects
+from hardlook.errors import HardlookError
 from hardlook.harness.options import BenchmarkOptions, option
 from hardlook.harness.scorecard import Reading
 from hardlook.harness.stats.intervals import Method
 from hardlook.metacoco.tasks.images import BLIND_SUPPORTS, MODES
 from hardlook.models.preprocessing import PREPROCESSINGS, Preprocessing
+from hardlook.models.registry import find
 
 
 class MetaCocoOptions(BenchmarkOptions):
@@ -135,6 +137,28 @@ class MetaCocoOptions(BenchmarkOptions):
     def encoder_name(self) -> str:
         """The encoder given, or the default one."""
         return self.encoder or ("planted-encoder" if self.planted else "efficientnet-lite0")
+
+    def list_other_models(self, model: str) -> dict[str, str]:
+        """The encoder, where the learner works on its features.
+
+        >>> MetaCocoOptions(encoder="clip", encoder_args="size=84").list_other_models("ridge")
+        {'encoder': 'clip (size=84)'}
+        >>> MetaCocoOptions().list_other_models("ridge"), MetaCocoOptions().list_other_models("lp-ft")
+        ({'encoder': 'planted-encoder'}, {})
+        """
+        # One that is given is used, else the run is refused; the default one is used by learners on features.
+        if not self.encoder_given and not _takes_default_encoder(model):
+            return {}
+        return {"encoder": self.encoder_name() + (f" ({self.encoder_args})" if self.encoder_args else "")}
+
+
+def _takes_default_encoder(model: str) -> bool:
+    """Whether this learner classifies features and has no encoder of its own; False where it is not known here."""
+    try:
+        learner = find(model, "few-shot-learner").factory()
+    except HardlookError:
+        return False
+    return getattr(learner, "accepts", "") in ("features", "maps") and not hasattr(learner, "own_encoder")
 
 
 def get_readings(options: MetaCocoOptions) -> tuple[Reading, ...]:

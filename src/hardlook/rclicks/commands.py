@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hardlook.cli.arguments import Json, Quiet, Seed, parse_pairs, parse_paths
+from hardlook.cli.arguments import Json, Offline, Quiet, Seed, parse_pairs, parse_paths
 from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_output
 from hardlook.errors import DataError, OptionError
@@ -396,6 +396,7 @@ def cost(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for cost.json, which `run rclicks --cost` takes.")
     ] = None,
+    offline: Offline = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:

@@ -37,7 +37,7 @@ def write_report(scored: ScoredRun, *, examples: int = EXAMPLES, out: Path | Non
     page = render_page(
         scored.scorecard,
         sections,
-        title=f"{scored.scorecard.model or 'answers'} on {card.title}",
+        title=f"{_name_models(scored)} on {card.title}",
         summary=_describe_run(scored),
         provenance=scored.manifest,
         pictures=pictures,
@@ -100,6 +100,13 @@ def list_model_marks(name: str) -> tuple[str, ...]:
         return find(name).card.marks
     except HardlookError:
         return ()
+
+
+def _name_models(scored: ScoredRun) -> str:
+    """The model, and those that it works with, such as an encoder."""
+    others = scored.options.list_other_models(scored.scorecard.model)
+    beside = ", ".join(f"{role} {name}" for role, name in others.items())
+    return f"{scored.scorecard.model or 'answers'}{f' with the {beside}' if beside else ''}"
 
 
 def _describe_run(scored: ScoredRun) -> str:

@@ -38,9 +38,16 @@ _FIRST_OTHERS = 30  # where there are more than all can be printed
 
 
 def print_scorecard(
-    scorecard: Scorecard, console: Console, meanings: Sequence[ScoreMeaning] = (), *, full: bool = False
+    scorecard: Scorecard,
+    console: Console,
+    meanings: Sequence[ScoreMeaning] = (),
+    *,
+    full: bool = False,
+    models: Mapping[str, str] | None = None,
 ) -> None:
     """Print the scorecard: about 40 lines, or every score and every slice with `full`.
+
+    `models` are those that the model works with, by role, such as an encoder.
 
     Headline scores are those that `meanings` mark as such, or all scores over all units where none is marked.
 
@@ -58,6 +65,8 @@ def print_scorecard(
     ranges = fit_ranges(scorecard.scores if full else first, (one for kind in kinds for one in kind.scores))
     units = scorecard.units
     _print_line(console, f"{scorecard.benchmark} {scorecard.version}  {scorecard.model}", "bold")
+    for role, name in (models or {}).items():
+        _print_line(console, f"{role}: {name}", "dim")
     counts = f"{format_count(units.planned, 'unit')} planned, {units.scored} scored, {units.failed} failed"
     _print_line(console, counts, "dim")
     if shown:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import http.server
 import json
+import re
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -107,6 +109,23 @@ def test_offline_forbids_downloads(variable, hub, monkeypatch):
     with pytest.raises(ModelError, match="downloads are forbidden"):
         find_model_folder("owner/net")
     assert hub.asked == []
+
+
+def test_offline_files_can_be_put_where_the_error_says(hub, monkeypatch):
+    monkeypatch.setenv(OFFLINE, "1")
+    with pytest.raises(ModelError) as caught:
+        read_model_config("owner/net@v1")
+    place = Path(re.search(r"put it at (\S+);", caught.value.remedy)[1])
+    place.parent.mkdir(parents=True)
+    place.write_bytes(hub.files["config.json"])
+    assert read_model_config("owner/net@v1")["model_type"] == "vit"
+    with pytest.raises(ModelError) as caught:
+        find_model_folder("owner/net@v1")
+    folder = Path(re.search(r"put it at (\S+);", caught.value.remedy)[1])
+    assert folder == place.parent
+    for name in ("model.safetensors", "preprocessor_config.json"):
+        (folder / name).write_bytes(hub.files[name])
+    assert build("hf:owner/net@v1", "encoder") and hub.asked == []
 
 
 def test_what_the_hub_does_not_have_is_an_error(hub):

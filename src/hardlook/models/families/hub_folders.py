@@ -106,11 +106,16 @@ def _find_cache() -> Path:
 
 def _find_cached(repository: str, revision: str) -> Path | None:
     """The cached snapshot of a revision (a branch, a tag or a commit); None where its config.json is not there."""
+    snapshot = _name_snapshot(repository, revision)
+    return snapshot if (snapshot / "config.json").is_file() else None
+
+
+def _name_snapshot(repository: str, revision: str) -> Path:
+    """The folder of a revision in the cache, which need not exist: of a branch that is not cached, by its own name."""
     folder = _find_cache() / f"models--{repository.replace('/', '--')}"
     named = folder / "refs" / revision
     commit = named.read_text(encoding="utf-8").strip() if named.is_file() else revision
-    snapshot = folder / "snapshots" / commit
-    return snapshot if (snapshot / "config.json").is_file() else None
+    return folder / "snapshots" / commit
 
 
 def _has_weights(folder: Path) -> bool:
@@ -120,7 +125,7 @@ def _has_weights(folder: Path) -> bool:
 def _download_config(repository: str, revision: str) -> Path:
     source = _find_endpoint()
     where = f"{source}/{repository}"
-    _announce(f"config.json of {repository}", None, where)
+    _announce(f"config.json of {repository}", None, where, _name_snapshot(repository, revision) / "config.json")
     with _hub_calls(repository, source) as hub:
         return Path(hub.hf_hub_download(repository, "config.json", revision=revision, **_hub_options(source)))
 
@@ -129,14 +134,14 @@ def _download_model(repository: str, revision: str) -> Path:
     """Download settings and weights, safetensors where the repository has them."""
     source = _find_endpoint()
     if is_offline() or _is_hub_off():
-        _announce(f"the model {repository}", None, f"{source}/{repository}")
+        _announce(f"the model {repository}", None, f"{source}/{repository}", _name_snapshot(repository, revision))
     with _hub_calls(repository, source) as hub:
         info = hub.HfApi(endpoint=source).model_info(repository, revision=revision, files_metadata=True)
     sizes = {entry.rfilename: entry.size for entry in info.siblings}
     wanted = _choose_files(list(sizes), f"{source}/{repository}")
     known = [sizes[name] for name in wanted]
     size = None if None in known else sum(known)
-    _announce(f"the model {repository}", size, f"{source}/{repository}")
+    _announce(f"the model {repository}", size, f"{source}/{repository}", _name_snapshot(repository, revision))
     with _hub_calls(repository, source) as hub:
         folder = hub.snapshot_download(repository, revision=revision, allow_patterns=wanted, **_hub_options(source))
     return Path(folder)
@@ -157,9 +162,10 @@ def _choose_files(names: Sequence[str], where: str) -> list[str]:
     raise ModelError("the repository has no weights that transformers reads", file=where, remedy=remedy)
 
 
-def _announce(what: str, size: int | None, source: str) -> None:
+def _announce(what: str, size: int | None, source: str, place: Path) -> None:
+    """Announce a download into the cache; offline, the error says that the files can be put at `place` by hand."""
     with forbid_downloads(_is_hub_off()):
-        announce_download(what, size, source, _find_cache())
+        announce_download(what, size, source, place if is_offline() else _find_cache())
 
 
 def _is_hub_off() -> bool:

@@ -35,6 +35,7 @@ def attributes(
     published: Annotated[
         Path | None, typer.Option("--published", help="The published test_stats.csv, to compare with.")
     ] = None,
+    offline: arguments.Offline = False,
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
     quiet: arguments.Quiet = False,

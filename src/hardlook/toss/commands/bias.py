@@ -59,6 +59,7 @@ def select(
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Also write the list without any test class (an oracle).")
     ] = False,
+    offline: arguments.Offline = False,
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
     quiet: arguments.Quiet = False,

@@ -88,6 +88,7 @@ def toss(
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the fixed lists; pascal5i for VOC's classes in four folds.")
     ] = None,
+    offline: arguments.Offline = False,
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
     quiet: arguments.Quiet = False,
@@ -197,6 +198,7 @@ def study_encoders(
     other_arg: arguments.ModelArgs = None,
     labels: arguments.Labels = None,
     split: arguments.Split = None,
+    offline: arguments.Offline = False,
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
     quiet: arguments.Quiet = False,
@@ -243,6 +245,7 @@ def study_saliency(
     labels: arguments.Labels = None,
     split: arguments.Split = None,
     images: Annotated[int, typer.Option("--images", min=2, help="At most this many images, drawn by the seed.")] = 500,
+    offline: arguments.Offline = False,
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
     quiet: arguments.Quiet = False,
