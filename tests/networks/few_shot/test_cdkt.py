@@ -114,7 +114,7 @@ def easy(seed=0):
 @pytest.mark.parametrize("kind", [CdktMl, CdktPl])
 def test_easy_tasks_are_solved_and_training_lowers_the_loss(kind, kernel):
     torch.manual_seed(0)
-    method, episodes = kind(torch.nn.Linear(6, 6), kernel=kernel).double(), easy()
+    method, episodes = kind(torch.nn.Linear(6, 6), channels=6, kernel=kernel).double(), easy()
     assert (method.classify(episodes).argmax(-1) == episodes.labels).double().mean() > 0.9
     optimiser = torch.optim.Adam(method.parameters(), 0.05)
     losses = []
@@ -129,18 +129,28 @@ def test_easy_tasks_are_solved_and_training_lowers_the_loss(kind, kernel):
 
 
 def test_tasks_are_independent_and_permuted_classes_permute_the_scores():
-    method, episodes = Cdkt().double(), easy()
+    method, episodes = Cdkt(channels=6).double().eval(), easy()
     scores = method.classify(episodes)
     torch.testing.assert_close(method.classify(Episodes(episodes.support[1:], episodes.query[1:])), scores[1:])
     order = torch.tensor([2, 0, 1])
-    permuted = Cdkt(draws=draw_normals(256, 3)[:, order]).double()
+    permuted = Cdkt(channels=6, draws=draw_normals(256, 3)[:, order]).double().eval()
     moved = permuted.classify(Episodes(episodes.support[:, order], episodes.query))
     torch.testing.assert_close(moved, scores[:, :, order])
 
 
+@pytest.mark.parametrize("kind", [CdktMl, CdktPl])
+def test_features_far_from_zero_are_told_apart(kind):
+    """As after a ReLU: without a normalisation all cosines would be near 1."""
+    method, episodes = kind(channels=6).double(), easy()
+    moved = Episodes(episodes.support + 50, episodes.query + 50, episodes.labels)
+    torch.testing.assert_close(method.loss(moved)[0], method.loss(episodes)[0])
+
+
 def test_a_low_temperature_is_surer():
     episodes = easy()
-    sure, unsure = (Cdkt(temperature=value).double().classify(episodes).amax(-1).mean() for value in (0.2, 1.0))
+    sure, unsure = (
+        Cdkt(channels=6, temperature=value).double().eval().classify(episodes).amax(-1).mean() for value in (0.2, 1.0)
+    )
     assert sure > unsure + 0.2
 
 
@@ -148,7 +158,7 @@ def test_float32_holds_many_equal_images():
     support = torch.ones(1, 5, 20, 4) + 1e-4 * torch.randn(1, 5, 20, 4, generator=torch.Generator().manual_seed(0))
     episodes = Episodes(support, torch.ones(1, 5, 4), torch.arange(5)[None])
     for kind in (CdktMl, CdktPl):
-        loss, scores = kind(torch.nn.Linear(4, 4)).loss(episodes)
+        loss, scores = kind(torch.nn.Linear(4, 4), channels=4).eval().loss(episodes)
         loss.backward()
         assert torch.isfinite(scores).all() and torch.isfinite(loss)
 
@@ -157,7 +167,7 @@ def test_float32_holds_many_equal_images():
 def test_mixed_precision_rounds_the_backbone_alone(kind):
     rng = torch.Generator().manual_seed(0)
     support, query = torch.randn(1, 5, 8, 4, generator=rng), torch.randn(1, 40, 4, generator=rng)
-    method = kind(torch.nn.Linear(4, 4), temperature=0.02)
+    method = kind(torch.nn.Linear(4, 4), channels=4, temperature=0.02)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss, scores = method.loss(Episodes(support, query, torch.arange(40)[None] % 5))
     assert loss.dtype == scores.dtype == torch.float32 and torch.isfinite(loss)

@@ -25,11 +25,11 @@ def navigate(query: Tensor, prototypes: Tensor, prior: Tensor, sharpness: float)
 class Putm(Baseline):
     """Baseline's training; at test time class means move to the queries that are transported to them; transductive.
 
-    Each of `steps` rounds: shares forward and backward at `sharpness` (over squared distances of unit vectors), the
-    classes' prior as the mean of the forward shares, then class means as the maximum a posteriori: the mean of supports
-    and queries, where a query counts `adaptive` of its forward share (classes as large as the data say) and the rest of
-    its backward share times queries per class (classes of equal size). Scores are logarithms of forward shares. No
-    released code was compared.
+    Features are centred at the mean of the task and have length 1. Each of `steps` rounds: shares forward and backward
+    at `sharpness` (over squared distances), the classes' prior as the mean of the forward shares, then class means as
+    the maximum a posteriori: the mean of supports and queries, where a query counts `adaptive` of its forward share
+    (classes as large as the data say) and the rest of its backward share times queries per class (classes of equal
+    size). Scores are logarithms of forward shares. No released code was compared.
     """
 
     transductive = True
@@ -49,8 +49,11 @@ class Putm(Baseline):
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) log probabilities; maps are flattened."""
-        support = functional.normalize(features.support.flatten(3), dim=-1)
-        query = functional.normalize(features.query.flatten(2), dim=-1)
+        support, query = features.support.flatten(3), features.query.flatten(2)
+        # Features after a ReLU lie close together: seen from their middle they do not.
+        middle = torch.cat([support.flatten(1, 2), query], 1).mean(1, keepdim=True)
+        support = functional.normalize(support - middle[:, None], dim=-1)
+        query = functional.normalize(query - middle, dim=-1)
         prototypes, prior = self.refine(support, query)
         nearness = -self.sharpness * squared_distances(query, prototypes)
         return (nearness + prior[:, None].log()).log_softmax(-1)
