@@ -59,7 +59,7 @@ def train(
     Examples:
       hardlook train protonet --backbone resnet12 --data root=planted --budget 10min --out weights/protonet
 
-      hardlook train baseline++ --data root=planted --set epochs=20 --device cuda --precision bfloat16 --out weights/bpp
+      hardlook train baseline++ --data root=planted --set epochs=20 --device cuda --precision tf32 --out weights/bpp
     """
     from hardlook.metacoco.training.run import train as train_method
 
