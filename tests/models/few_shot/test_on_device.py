@@ -69,8 +69,8 @@ def test_vectors_and_maps_of_zeros_are_finite(name, args):
 def test_the_other_tasks_of_a_call_change_no_bit(name, args, chunk, monkeypatch):
     """At one size of chunks: a task alone, together with others, and in another place.
 
-    DeepBDC multiplies many small matrices in one call. The bits of such a product depend on its place in the call on some
-    processors (MKL on AMD), not on a GPU.
+    DeepBDC multiplies many small matrices in one call. The bits of such a product depend on its place in the call on
+    some processors (MKL on AMD), not on a GPU.
     """
     monkeypatch.setattr(on_device, "MAX_CHUNK", chunk)
     learner = made(name, args)
