@@ -142,6 +142,28 @@ def test_one_group_without_classes_is_the_wrapped_method():
     torch.testing.assert_close(wrapped, scores.log_softmax(-1))
 
 
+@pytest.mark.parametrize("kind", [IfslMaml, IfslMtl])
+def test_inner_loops_take_longer_steps_in_groups(kind):
+    assert [head.inner_rate for head in make(kind).heads] == [0.02, 0.02]
+    assert [head.inner_rate for head in make(kind, splits=4, inner_rate=0.1).heads] == [0.4] * 4
+
+
+def test_a_step_in_a_group_moves_scores_as_one_in_all_channels():
+    """Two equal groups of four channels beside one group of eight, from scores of zero on."""
+    half = torch.randn(1, 3, 2, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    support = torch.cat([half, half], -1)
+    scores = []
+    for splits in (1, 2):
+        method = make(IfslMaml, splits=splits, adjustment="feature", inner_rate=0.1)
+        for head in method.heads:
+            head.classifier.linear.weight.data.zero_()
+            # A bias would move as many times further, too.
+            head.classifier.linear.bias.data.zero_()
+            head.classifier.linear.bias.requires_grad_(False)
+        scores.append(method.classify(Episodes(support, support.flatten(1, 2))))
+    torch.testing.assert_close(*scores)
+
+
 def test_each_group_of_a_task_draws_for_itself():
     keys = set()
 

@@ -148,7 +148,7 @@ class Ifsl(FewShotMethod):
         )
         count = 1 if self.folds else strata.splits
         heads = [
-            self.wrap(None if number else backbone, channels=strata.width, ways=ways, **options)
+            self.wrap(None if number else backbone, channels=strata.width, ways=ways, **self.rescale(options, strata))
             for number in range(count)
         ]
         # The method may have changed the backbone, as MTL does.
@@ -164,6 +164,10 @@ class Ifsl(FewShotMethod):
     def wrap(self, backbone: nn.Module | None, *, channels: int, ways: int, **options: Any) -> FewShotMethod:
         """The wrapped method for features of `channels`."""
         raise NotImplementedError(f"{type(self).__name__} wraps no method")
+
+    def rescale(self, options: dict[str, Any], strata: Strata) -> dict[str, Any]:
+        """The options of the wrapped method for features of one group."""
+        return options
 
     def start_stage(self, stage: Stage) -> None:
         """The strata learn in the first stage alone; the wrapped method says what the backbone does."""
@@ -257,20 +261,30 @@ class IfslNearest(Ifsl):
         return NearestVotes(backbone, **options)
 
 
-class IfslMaml(Ifsl):
-    """IFSL on MAML: the inner loop moves a linear classifier per group of channels."""
+class InnerLoops(Ifsl):
+    """IFSL on a method whose inner loop moves a linear classifier.
+
+    A step moves scores by its rate times the squared length of the features, of which a group has its share alone:
+    `inner_rate` is multiplied by the number of groups.
+    """
 
     adapts = True
+
+    def rescale(self, options: dict[str, Any], strata: Strata) -> dict[str, Any]:
+        """With the rate of the inner loop for a group."""
+        return {**options, "inner_rate": strata.splits * options.get("inner_rate", 0.01)}
+
+
+class IfslMaml(InnerLoops):
+    """IFSL on MAML: the inner loop moves a linear classifier per group of channels."""
 
     def wrap(self, backbone: nn.Module | None, *, channels: int, ways: int, **options: Any) -> FewShotMethod:
         """MAML on features."""
         return Maml(backbone, channels=channels, ways=ways, **options)
 
 
-class IfslMtl(Ifsl):
+class IfslMtl(InnerLoops):
     """IFSL on MTL: scaled convolutions and a linear learner per group of channels."""
-
-    adapts = True
 
     def wrap(self, backbone: nn.Module | None, *, channels: int, ways: int, **options: Any) -> FewShotMethod:
         """MTL without its own classifier of the training classes."""
