@@ -96,3 +96,10 @@ def test_divergence_stays_finite_where_the_prediction_has_nothing():
 def test_errors_say_what_came(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("point", [(-0.5, 1), (1, -0.5), (3, 1), (1, 2)])
+def test_a_click_just_outside_the_frame_is_refused(point):
+    with pytest.raises(ValueError, match="inside 3 x 2 pixels"):
+        pde(np.ones((2, 3)), [(1, 1), point])
+    assert pde(np.ones((2, 3)), [(0, 0), (2.99, 0), (0, 1.99), (2.99, 1.99)], "paper") == pytest.approx(1 / 6)

@@ -12,7 +12,7 @@ from hardlook.collect.results.status import (
     find_participant,
     find_participant_by_code,
 )
-from hardlook.collect.web.tokens import derive_completion_code
+from hardlook.collect.web.tokens import derive_completion_code, sign_token
 from hardlook.errors import OptionError
 
 
@@ -173,3 +173,20 @@ def test_the_status_of_one_device_names_none():
     assert done[-1] == "No more batches are needed." and done[2].startswith("all  ━") and done[3] == ""
     # A study that wants nothing is done.
     assert describe_status(a_status({"any": (0, 0, 0)}, batches_needed={"all": 0}))[2].endswith("━  0 of 0 (100 %)")
+
+
+def test_a_participant_is_found_by_what_they_or_a_researcher_know(tmp_path):
+    study = world_study(tmp_path)
+    with open_store(study) as store:
+        ids = [
+            store.join(name, "en", 1e3, {"PROLIFIC_PID": person}).id
+            for name, person in (("first", "5f1a"), ("second", "77"))
+        ]
+        link = f"https://study.example/join/{sign_token(study.secret, 'invitation', {'i': 'second'}, 5.0)}"
+        known = {"id": ids[1], "number": " 2 ", "platform-id": " 77", "link": link}
+        for by, value in known.items():
+            assert find_participant(study, store, by, value)["participant"] == ids[1], by
+        # What is true of one identifier is not taken for another.
+        for by, value in (("id", "77"), ("platform-id", ids[1]), ("link", ids[1]), ("number", "3")):
+            with pytest.raises(OptionError, match="no participant of this study has the"):
+                find_participant(study, store, by, value)

@@ -12,6 +12,7 @@ import pytest
 from small_runs import all_records, replace_part, scores_text, small_run
 
 from hardlook.errors import OptionError, RunError, RunWarning
+from hardlook.harness import registry
 from hardlook.harness.runs import evaluation, record_store, sessions
 from hardlook.harness.runs import launch as launching
 from hardlook.harness.runs.folder import RunFolder
@@ -19,6 +20,8 @@ from hardlook.harness.runs.progress import NoProgress
 from hardlook.harness.runs.scoring import score_run
 from hardlook.harness.runs.sessions import claim_run
 from hardlook.harness.scorecard import UnitCounts
+from hardlook.models.planted.segmenters import PlantedSegmenter
+from hardlook.open_vocabulary.closed_miou import CLOSED_MIOU
 from hardlook.world.layouts import write_world
 
 TROUBLED = "troubled_segmenters:"
@@ -467,3 +470,20 @@ def test_a_full_disk_names_the_file_and_the_space_and_the_run_resumes(tmp_path, 
     assert RunFolder(tmp_path).read_manifest()["sessions"][0]["outcome"] == "failed"
     monkeypatch.undo()
     assert small_run(tmp_path).progress.before == 4
+
+
+@pytest.mark.parametrize("given", ["model", "benchmark"])
+def test_a_changed_run_of_an_object_says_how_to_call_it_again(tmp_path, monkeypatch, given):
+    monkeypatch.setattr(registry, "_ADDED", {})
+    model = PlantedSegmenter() if given == "model" else "planted-segmenter"
+    benchmark = replace(CLOSED_MIOU, card=replace(CLOSED_MIOU.card, name="own-miou")) if given == "benchmark" else None
+
+    def run(scenes):
+        options = {"scenes": scenes, "resamples": 0}
+        launching.launch(benchmark or "closed-miou", out=tmp_path / "run", model=model, given=options)
+
+    run(2)
+    with pytest.raises(RunError, match="other units or answers") as caught:
+        run(3)
+    assert "evaluate every unit again, call hl.run with new=True" in str(caught.value)
+    assert "type:" not in str(caught.value)

@@ -1,5 +1,6 @@
 """Which batches go to which actors, and who starts and ends the cluster, on a Ray of one process."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -200,3 +201,85 @@ def test_a_cluster_is_joined_only_where_an_address_names_it(monkeypatch, given, 
 def test_a_worker_that_no_node_can_hold_is_refused(monkeypatch):
     with pytest.raises(RunError, match=r"a worker needs 0\.5 GPU, the Ray cluster has 0"):
         evaluate(monkeypatch, SmallRay(), gpus=0.5)
+
+
+class SlowRay(SmallRay):
+    """Does not answer batches with a unit of `silent`; `wait` sleeps as Ray does when nothing else is left."""
+
+    def __init__(self, silent, **more):
+        super().__init__(**more)
+        self.silent, self.waited, self.unanswered = silent, [], {}
+
+    def submit(self, batch):
+        stream = super().submit(batch)
+        self.unanswered[stream] = any(unit.id in self.silent for unit in batch)
+        return stream
+
+    def wait(self, running, num_returns, timeout):
+        self.waited.append(timeout)
+        assert len(self.waited) < 100, "it waits for ever"
+        ready = [one for one in running if not self.unanswered.get(one)]
+        if not ready:
+            time.sleep(timeout)
+        return ready[:num_returns], []
+
+
+def test_a_unit_without_an_answer_in_its_time_fails_and_its_actor_is_ended(monkeypatch):
+    ray = SlowRay("b", initialised=True)
+    assert evaluate(monkeypatch, ray, batches=("abc", "d"), unit_timeout=0.01) == ("acd", "b")
+    assert sorted(ray.batches) == ["a", "abc", "b", "c", "d"]
+    # One actor is lost with the batch, one with its unit, and the last is ended with the run.
+    assert ray.actors == len(ray.calls) == 3
+    assert min(ray.waited) >= 0 and max(ray.waited) <= ray_cluster.LOOK_AFTER
+
+
+def test_without_a_time_limit_an_actor_that_is_slow_stays(monkeypatch):
+    ray = SlowRay("a", initialised=True)
+    monkeypatch.setattr(ray_cluster, "LOOK_AFTER", 0.01)
+    waits = iter(range(3))
+    monkeypatch.setattr(time, "sleep", lambda seconds: next(waits, None) is None and ray.unanswered.clear())
+    assert evaluate(monkeypatch, ray, batches=("ab",)) == ("ab", "")
+    assert (ray.batches, ray.actors) == (["ab"], 1)
+
+
+class ChangingRay(SmallRay):
+    """Its nodes hold as many processors as `rooms` says, one after the other each time they are counted."""
+
+    def __init__(self, rooms, **more):
+        super().__init__(**more)
+        self.rooms = list(rooms)
+
+    def nodes(self):
+        room = self.rooms.pop(0) if len(self.rooms) > 1 else self.rooms[0]
+        return [{"NodeID": "node 0", "Alive": True, "Resources": {"CPU": room}}]
+
+
+def test_nodes_that_join_hold_more_actors(monkeypatch):
+    monkeypatch.setattr(ray_cluster, "LOOK_AFTER", 0.0)
+    ray = ChangingRay([1.0, 1.0, 3.0])
+    with pytest.warns(RunWarning, match="room for 1 of 2 workers"):
+        assert evaluate(monkeypatch, ray, batches="abcd", workers=2) == ("abcd", "")
+    assert ray.actors == 2
+
+
+def test_a_cluster_whose_nodes_have_left_is_given_up_after_a_while(monkeypatch):
+    naps = []
+    monkeypatch.setattr(ray_cluster, "LOOK_AFTER", 2.0)
+    monkeypatch.setattr(ray_cluster, "WAIT_FOR_NODES", 3.0)
+    clock = iter(range(0, 10_000, 5))
+    fake = SimpleNamespace(monotonic=lambda: float(next(clock)), sleep=naps.append)
+    monkeypatch.setattr(ray_cluster, "time", fake)
+    with pytest.raises(RunError, match="no room for a worker for 3 s: its nodes have left") as caught:
+        evaluate(monkeypatch, ChangingRay([1.0, 0.0]))
+    assert naps == [0.5] * 6 and "run again (it resumes)" in caught.value.remedy
+
+
+def test_actors_run_with_the_threads_and_the_path_of_this_process(monkeypatch):
+    ray = SmallRay()
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv(ray_cluster.OFFLINE, "1")
+    evaluate(monkeypatch, ray)
+    variables = ray.init_options["runtime_env"]["env_vars"]
+    assert {variables[name] for name in ray_cluster.THREAD_VARIABLES} == {"1"}
+    assert variables[ray_cluster.OFFLINE] == "1" and variables["PYTHONPATH"]
+    assert ray.init_options["log_to_driver"] is ray.init_options["include_dashboard"] is False

@@ -125,3 +125,36 @@ def test_code_is_mixed_where_sessions_of_these_records_ran_other_code():
     assert describe_mixed_code([session(), session("bbb", answered=0)], "x") == ""
     running = session("bbb", answered=0, outcome="running")
     assert describe_mixed_code([session(), running], "x") == f"{sentence}hardlook (aaa, bbb)"
+
+
+def test_a_new_session_has_counted_nothing_and_is_running(folder):
+    session = Session("inline")
+    counts = (session.answered, session.failed, session.split_batches, session.halved_batches, session.batch_size)
+    assert (counts, session.threads, session.outcome, session.ended) == ((0, 0, 0, 0, 0), 1, "running", "")
+    session.save(folder)
+    assert json.loads((folder.sessions_path / f"{session.id}.json").read_text())["failed"] == 0
+
+
+def test_without_a_readable_note_the_error_names_the_first_file_to_delete(folder):
+    with claim_run(folder, (1, 3)), claim_run(folder, (2, 3)):
+        for path in folder.path.glob(".running*"):
+            path.write_text("{")
+        with pytest.raises(RunError, match="process unknown") as caught, claim_run(folder):
+            pass
+    assert caught.value.remedy.endswith(f"delete {folder.path / '.running'}")
+
+
+def test_a_note_that_cannot_be_opened_belongs_to_nobody(folder, monkeypatch):
+    """On a file system that has become read-only, say: the error names a process that is known to hold the run."""
+    unopened, open_path = folder.path / ".running-1-of-3", Path.open
+    unopened.write_text(json.dumps({"process": 4_000_001, "host": "elsewhere", "since": "long ago", "answers": "x"}))
+
+    def refuse(path, mode="r", *more, **named):
+        if path == unopened and mode == "a+":
+            raise OSError(30, "Read-only file system")
+        return open_path(path, mode, *more, **named)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with claim_run(folder, (2, 3)), pytest.raises(RunError) as caught, claim_run(folder):
+        pass
+    assert f"process {os.getpid()} on" in str(caught.value) and "elsewhere" not in str(caught.value)

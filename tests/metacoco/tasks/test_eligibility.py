@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from image_tables import counted_table, full_table, tables
 
 from hardlook.errors import OptionError
-from hardlook.metacoco.tasks.eligibility import find_eligible_classes
-from hardlook.metacoco.tasks.images import MODES
+from hardlook.metacoco.tasks.eligibility import find_eligible_classes, find_support_cells
+from hardlook.metacoco.tasks.images import MODES, build_image_pools
 
 
 def names(table, eligibility):
@@ -164,3 +164,21 @@ def test_an_empty_cell_is_never_a_support_context():
     found = find_eligible_classes(table, ["blind"], 2, 1, 2)
     assert found.support_contexts.tolist() == [[True, False], [False, True]]
     assert np.array_equal(found.pools.cell_sizes(), [[9, 0], [0, 9]])
+
+
+@pytest.mark.parametrize(("blind", "fog"), [("ours", False), ("paper", True)])
+def test_blind_supports_come_from_contexts_that_the_class_has(blind, fog):
+    # Ours needs both supports in one context, the paper one of them; nobody takes supports from an empty context.
+    table = counted_table({"a": {"fog": 1, "grass": 2, "snow": 3}, "b": {"lava": 9}})
+    found = find_support_cells(build_image_pools(table), "blind", ways=2, shots=2, queries=4, blind_supports=blind)
+    assert table.contexts == ("fog", "grass", "lava", "snow")
+    assert found.tolist() == [[fog, True, False, True], [False, False, True, False]]
+
+
+def test_an_unknown_support_context_is_refused_with_the_first_ten_there_are():
+    table = full_table(2, 12, 3)
+    with pytest.raises(OptionError, match="there is no context 'lava' to take supports from") as caught:
+        find_eligible_classes(table, ["iid"], 2, 1, 1, support_contexts=["x03", "lava", "moon"])
+    assert caught.value.remedy == "there are " + ", ".join(f"x{number:02}" for number in range(10))
+    kept = find_eligible_classes(table, ["iid"], 2, 1, 1, support_contexts=["x03", "x07"]).support_contexts
+    assert np.flatnonzero(kept[0]).tolist() == [3, 7]

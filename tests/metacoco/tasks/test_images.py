@@ -137,3 +137,12 @@ def test_a_pool_that_is_too_small_is_named():
         draw_distinct_positions(
             draw_random_numbers(0, np.arange(2)[:, None], np.arange(2)), np.array([5, 2]), np.array([[0], [1]])
         )
+
+
+def test_a_concept_without_images_has_empty_pools():
+    table = ImageTable(("cat", "dog"), ("fog", "snow"), np.array([0, 0, 0]), np.array([0, 1, 1]), np.arange(3))
+    pools = build_image_pools(table)
+    assert pools.cell_sizes().tolist() == [[1, 2], [0, 0]]
+    assert pools.concept_sizes().tolist() == [3, 0]
+    assert pools.outside_sizes()[0].tolist() == [2, 1]
+    assert len(pools.sizes) == len(pools.starts) == 2 * 4 + 2
