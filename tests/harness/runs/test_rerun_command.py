@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -9,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.cli import arguments
+from hardlook.harness import registry
 from hardlook.harness.registry import BUILT_IN, find_benchmark
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.launch import launch
 from hardlook.harness.runs.rerun_command import build_rerun_command, list_changed_arguments
+from hardlook.open_vocabulary.closed_miou import CLOSED_MIOU
 
 
 def manifest(**options):
@@ -85,3 +88,37 @@ def test_arguments_of_a_dotted_model_are_compared_with_its_defaults_unless_it_ma
     model = {"name": "hardlook.models.planted.segmenters:PlantedSegmenter", "args": {"sibling": 0.3, "stranger": 0.0}}
     assert list_changed_arguments(model) == {"sibling": 0.3}
     assert list_changed_arguments(model, import_model=False) == {"sibling": 0.3, "stranger": 0.0}
+
+
+@pytest.mark.parametrize(("threads", "words"), [(1, []), (2, ["--threads", "2"]), (16, ["--threads", "16"])])
+def test_threads_are_said_where_there_are_several(threads, words):
+    stored = {**manifest(), "answers": {"parts": {"threads": threads}}}
+    assert shlex.split(build_rerun_command(stored, out="there")) == [
+        *("hardlook", "run", "closed-miou"),
+        *words,
+        *("--out", "there"),
+    ]
+
+
+def test_the_call_for_an_object_says_only_what_differs_from_the_defaults():
+    options = {"scenes": 24, "seed": 0, "gt": None, "split": "train", "gone": 4}
+    model = {"name": "Net", "args": {}, "object": "the model is an object of Net"}
+    stored = {**manifest(**options), "model": model, "answers": {"parts": {"threads": 3}}}
+    defaults = find_benchmark("closed-miou").options.model_construct()
+    assert (defaults.seed, defaults.gt) == (0, None) and defaults.scenes != 24 and defaults.split != "train"
+    call = "hl.run('closed-miou', model=..., scenes=24, split='train', threads=3"
+    assert build_rerun_command(stored, out="there") == f"{call}, out='there')  # model: the object Net"
+    assert build_rerun_command(stored, unit="u 1") == f"{call}).unit('u 1')  # model: the object Net"
+
+
+def test_a_benchmark_of_this_process_is_called_by_its_object(monkeypatch):
+    own = replace(CLOSED_MIOU, card=replace(CLOSED_MIOU.card, name="own-miou"))
+    monkeypatch.setattr(registry, "_ADDED", {"own-miou": own})
+    stored = {**manifest(scenes=24), "benchmark": {"name": "own-miou"}}
+    assert build_rerun_command(stored) == "hl.run(own_miou, scenes=24, out='again')"
+    planted = {"name": "planted-segmenter", "args": {"stranger": 0.25, "ragged": 0.0}}
+    assert build_rerun_command({**stored, "model": planted}) == (
+        "hl.run(own_miou, model='planted-segmenter', model_args={'stranger': 0.25}, scenes=24, out='again')"
+    )
+    plain = {"name": "planted-segmenter", "args": {"ragged": 0.0}}
+    assert "model_args" not in build_rerun_command({**stored, "model": plain})

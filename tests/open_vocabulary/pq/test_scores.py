@@ -120,3 +120,21 @@ def test_nothing_is_forgiven_between_things_and_stuff():
     card = BENCHMARK.score(frame(("", [(0, 1)]), ("", [(0, 4)])), OPTIONS)
     costs = {one.slice["called"]: one.value for one in card.scores if one.name == "unforgiven-segments"}
     assert costs == {"dog": pytest.approx(1 - 0.2), "horse": 1}
+
+
+def test_excused_segments_and_images_without_true_segments_are_counted_where_there_are_any():
+    def notes(some):
+        card = BENCHMARK.score(some, OPTIONS)
+        return {one.what: (one.count, one.examples, one.kept) for one in (*card.left_out, *card.noted)}
+
+    assert notes(frame(("", [(0, 0)]), ("", [(1, 1), (2, -1)]))) == {}
+    excused = frame(("", [(0, 0), (-1, 1)]), ("", [(-1, 2), (0, 0)])).with_columns(excused=pl.lit([0, 0]))
+    marked = excused.with_columns(
+        excused=pl.when(pl.col("unit") == "image-00").then(pl.lit([0, 1])).otherwise(pl.lit([1, 0]))
+    )
+    assert notes(excused) == {}
+    assert notes(marked.cast({"excused": excused.schema["excused"]})) == {"predicted segments": (2, (), False)}
+    # Of many images without a true segment five are named; a predicted segment there is a false positive.
+    empty = frame(("", [(0, 0)]), *[("", [(-1, 1)])] * 3, *[("", [])] * 4)
+    named = tuple(f"image-0{place}" for place in range(1, 6))
+    assert notes(empty) == {"images without a true segment": (7, named, True)}
