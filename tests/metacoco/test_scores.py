@@ -9,10 +9,18 @@ from hypothesis import strategies as st
 
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.harness.scorecard import Scorecard
+from hardlook.harness.stats.jackknife import Spread, jackknife_bounds
 from hardlook.metacoco.benchmark import METACOCO
 from hardlook.metacoco.evaluation import SCHEMA
 from hardlook.metacoco.options import MetaCocoOptions
-from hardlook.metacoco.scores import describe_comparability, read_answers
+from hardlook.metacoco.scores import (
+    TaskMean,
+    compute_task_accuracies,
+    describe_comparability,
+    read_answers,
+    share_out_mode,
+    widen_interval,
+)
 from hardlook.metacoco.tasks.images import MODES
 from hardlook.report.compare.paired_tallies import SwapPlan, pair_tallies
 from hardlook.report.score_display import build_card
@@ -439,3 +447,18 @@ REAL = MetaCocoOptions(data={"root": "images"}, blind_supports="paper")
 )
 def test_only_blind_tasks_drawn_as_the_paper_draws_them_are_comparable(mode, ways, shots, options, words):
     assert describe_comparability(mode, ways, shots, options).startswith(words)
+
+
+def test_the_second_interval_joins_two_variances_by_welchs_formula():
+    rows = hard_images(with_images([task(index, "ood", 10) for index in range(12)], 10), hard={0, 1, 2, 10, 11, 12})
+    records = METACOCO.schema.frame(rows)
+    index, values = compute_task_accuracies(records, "ood")
+    shares = share_out_mode(records, "ood")
+    interval = widen_interval(TaskMean("ood", index, values, shares=shares), 0.9)
+    (shared, images), own = shares.measure(), values.var(ddof=1) / len(values)
+    assert shared > 0 and images > 1
+    freedom = (own + shared) ** 2 / (own**2 / (len(values) - 1) + shared**2 / images)
+    spread = Spread(np.array([np.sqrt(own + shared)]), np.array([freedom]), np.ones(1), np.zeros(1))
+    low, high = jackknife_bounds(np.array([values.mean()]), spread, 0.9, (0.0, 1.0), len(values))
+    assert (interval.low, interval.high) == pytest.approx((low[0], high[0]), rel=1e-12)
+    assert (interval.level, interval.n) == (0.9, 20)

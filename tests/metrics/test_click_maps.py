@@ -98,7 +98,7 @@ def test_errors_say_what_came(call, message):
         call()
 
 
-@pytest.mark.parametrize("point", [(-0.5, 1), (1, -0.5), (3, 1), (1, 2)])
+@pytest.mark.parametrize("point", [(-0.5, 1), (1, -0.5), (3, 1), (1, 2), (-9, 1), (1, -9), (9, 1), (1, 9)])
 def test_a_click_just_outside_the_frame_is_refused(point):
     with pytest.raises(ValueError, match="inside 3 x 2 pixels"):
         pde(np.ones((2, 3)), [(1, 1), point])

@@ -232,3 +232,11 @@ def test_a_table_of_nothing():
     truth, results = scene(1, images=0)
     table = accumulated(truth, results, np.eye(4), "bbox").table()
     assert np.isnan(WeightedPrecision(table, np.eye(4)).result(np.zeros(0)).open.per_class()).all()
+
+
+@pytest.mark.parametrize("ids", [[3, 1, 2], [1, 1, 2], [1, 2], list(range(14))])
+def test_ids_of_classes_are_as_many_as_labels_and_ascending(ids):
+    with pytest.raises(ValueError, match="category_ids: expected 3 ascending ids, got ") as caught:
+        OpenAP(("a", "b", "c"), np.eye(3), category_ids=ids)
+    assert str(caught.value).endswith(str(ids[:10]))
+    OpenAP(("a", "b", "c"), np.eye(3), category_ids=[0, 4, 9])

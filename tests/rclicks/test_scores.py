@@ -338,3 +338,24 @@ def test_of_many_instances_without_peoples_clicks_five_are_named():
     alone = card_of([*(record(name, *courses, people=[50]) for name in "abcdefg"), clicked])
     (note,) = [note for note in alone.left_out if "User@1" in note.what]
     assert (note.count, note.examples) == (7, tuple(f"grabcut/{name}" for name in "abcde"))
+
+
+def test_of_many_instances_without_people_or_with_one_click_five_are_named():
+    silent = [record(name, [80] * 3, [[60] * 3, [70] * 3]) for name in "abcdef"]
+    alone = [record(name, [80] * 3, [[60] * 3, [70] * 3], people=[50]) for name in "ghijklm"]
+    several = [record("z", [80] * 3, [[60] * 3, [70] * 3], people=[50, 60])]
+    card = card_of([*silent, *alone, *several])
+    found = {one.what: (one.count, one.examples) for one in card.left_out}
+    assert found["instances without people's clicks"] == (6, tuple(f"grabcut/{name}" for name in "abcde"))
+    assert found["instances in NSR@1 and the spread of User@1"] == (7, tuple(f"grabcut/{name}" for name in "ghijk"))
+    # Where nobody clicked at all, there are no such scores and nothing is left out of them.
+    assert not [one for one in card_of(silent).left_out if "people" in one.what]
+
+
+def test_the_base_and_every_group_count_as_courses_that_never_get_there():
+    never, last = [50] * 20, reaching(20)
+    card = card_of([record("a", never, [never, last]), record("b", last, [never, never])])
+    [note] = [one for one in card.noted if "never reach" in one.what]
+    assert (note.count, note.kept) == (4, True)
+    assert note.why.startswith("they count as 20 clicks each")
+    assert not [one for one in card_of(WORKED).noted if "never reach" in one.what]

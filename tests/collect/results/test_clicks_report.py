@@ -8,8 +8,15 @@ import polars as pl
 import pytest
 from click_crowd import Person, open_store, take_part, world_study
 
+from hardlook.collect.results import clicks_report
 from hardlook.collect.results.clicks import collect_clicks
-from hardlook.collect.results.clicks_report import PAIR_METRICS, ClickGalleries, build_sections
+from hardlook.collect.results.clicks_report import (
+    PAIR_METRICS,
+    ClickGalleries,
+    build_document,
+    build_sections,
+    describe_results,
+)
 from hardlook.collect.results.exclusion_rules import ExclusionRules
 from hardlook.rclicks.user_clicks.comparison import ClickSetComparison, PairScores
 
@@ -209,3 +216,34 @@ def test_the_gallery_of_modes_has_an_image_once(collected):
     labels = [picture.label for picture in galleries.pictures[gallery.examples[0].unit]]
     expected = {mode: len(valid.filter(pl.col("mode") == mode)) for mode in ("text", "cut-out")}
     assert sorted(labels) == sorted(f"{mode}: {n} click{'s' if n > 1 else ''}" for mode, n in expected.items() if n)
+
+
+def test_the_document_counts_clicks_of_previews_where_there_are_several_modes(collected, small):
+    written = build_document(collected, ("clicks.csv",))["written"]
+    assert written["previews"] == len(collected.previews.table) > 0
+    assert (written["clicks"], written["previews_left_out"]) == (len(collected.table), collected.previews.left_out)
+    single = build_document(collect_clicks(small.study, small.store), ())["written"]
+    assert single["previews"] is None and single["previews_left_out"] is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "batches", "words"),
+    [
+        (0, 0, ""),
+        (2, 0, "2 answers and 0 batches are judged differently"),
+        (0, 1, "0 answers and 1 batch are judged differently"),
+    ],
+)
+def test_answers_that_are_judged_otherwise_are_told(gathered, answers, batches, words):
+    fresh = collect_clicks(gathered.study, gathered.store)
+    vars(fresh)["validated"] = replace(fresh.validated, changed_answers=answers, changed_batches=batches)
+    said = " ".join(describe_results(fresh))
+    assert (words in said) if words else ("judged differently" not in said)
+    assert build_document(fresh, ())["judged_otherwise"] == {"answers": answers, "batches": batches}
+
+
+@pytest.mark.parametrize(
+    ("rows", "more"), [(500, ""), (501, " The table holds 500 of 501 rows; all are in `images.csv`.")]
+)
+def test_a_table_of_many_rows_says_where_the_others_are(rows, more):
+    assert clicks_report._note_truncation("Clicks.", rows, "images.csv") == f"Clicks.{more}"

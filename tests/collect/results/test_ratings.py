@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
+from hardlook.collect.results import ratings
 from hardlook.collect.results.exclusion_rules import ExclusionRules
 from hardlook.collect.results.ratings import build_sections, collect_ratings, export_ratings
 from hardlook.collect.store.records import BatchRules, NewAnswer
@@ -16,6 +17,7 @@ from hardlook.collect.study.folder import make_study, open_study
 from hardlook.collect.study.ratings import RatedThing, build_tasks, build_training_tasks
 from hardlook.collect.study.settings import StudySettings
 from hardlook.errors import DataError
+from hardlook.harness.verdicts import MIN_CLUSTERS
 
 pytest.importorskip("sqlalchemy")
 
@@ -317,3 +319,25 @@ def test_what_was_left_out_is_in_a_table_where_there_is_any(fit):
         block for block in build_sections(replace(collected, left_out=rows))[-1].blocks if block.title == "Left out"
     ]
     assert list(table.rows) == [("ratings", 3, "excluded", "p1, 2")]
+
+
+@pytest.mark.parametrize(
+    ("adjusted", "things", "words"),
+    [
+        (0.05, MIN_CLUSTERS, ", beyond chance above {}: people side with it."),
+        (0.0501, MIN_CLUSTERS, "no difference is beyond chance."),
+        (0.01, MIN_CLUSTERS - 1, f"are rated for both of two measures, and a verdict needs {MIN_CLUSTERS}."),
+    ],
+)
+def test_a_verdict_needs_a_difference_beyond_chance_and_enough_things(fit, adjusted, things, words):
+    scores = collect_ratings(*fit[:2]).scores["pair"]
+    best = max(scores.measures, key=lambda one: one.score.value).measure
+    others = [name for name in MEASURES if name != best]
+    pairs = [(best, others[0]), (others[1], best), (others[0], others[1])]
+    rows = [
+        replace(one, first=first, second=second, adjusted=adjusted if best in (first, second) else 1e-9, things=things)
+        for one, (first, second) in zip(scores.differences, pairs, strict=True)
+    ]
+    said = ratings._describe_best("pairs", replace(scores, differences=tuple(rows)))
+    assert said.startswith(f"On pairs {best} has the highest score (")
+    assert said.endswith(words.format(", ".join(others)))

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
+from hardlook.collect.results import reviews
 from hardlook.collect.results.exclusion_rules import ExclusionRules
 from hardlook.collect.results.export import export_study
-from hardlook.collect.results.review_outcomes import expand_counts
+from hardlook.collect.results.review_outcomes import ReviewedClaim, expand_counts
 from hardlook.collect.results.reviews import export_review
 from hardlook.collect.store.records import BatchRules, NewAnswer
 from hardlook.collect.store.store import Store
@@ -261,3 +262,55 @@ def test_answers_of_another_study_are_refused(study, tmp_path):
         work(other, store, lambda task: 1)
         with pytest.raises(DataError, match="not of this study"):
             export_review(study, store, tmp_path / "out")
+
+
+def a_report(cells):
+    return {"cells": [{"concept": k, "context": x, "candidates": 3, "kept": 2, "rejected": 1, "undecided": 0}
+                      for k, x in cells]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("concepts", "contexts", "drawn"), [(30, 1, True), (1, 30, True), (31, 1, False), (1, 31, False)]
+)
+def test_cells_are_drawn_as_long_as_they_can_be_read(concepts, contexts, drawn):
+    cells = [(f"c{k:02}", f"x{x:02}") for k in range(concepts) for x in range(contexts)]
+    *maps, table = reviews._build_cells(a_report(cells))
+    assert len(maps) == drawn and len(table.rows) == len(cells)
+    assert table.rows[0] == ("c00", "x00", 3, 2, 1, 0)
+
+
+def test_a_cell_without_candidates_is_empty_in_the_map():
+    drawn, _ = reviews._build_cells(a_report([("cat", "fog"), ("dog", "snow")]))
+    assert np.array_equal(drawn.values, [[2, np.nan], [np.nan, 2]], equal_nan=True)
+
+
+@pytest.mark.parametrize(("count", "more"), [(500, ""), (501, " The first 500 of 501; report.json has all.")])
+def test_a_long_table_says_what_it_leaves_out(count, more):
+    listed = [{"n": number, "m": 0} for number in range(count)]
+    table = reviews._build_table("Reviewers", "Milliseconds.", ("n",), listed)
+    assert (table.caption, len(table.rows), table.rows[-1]) == (f"Milliseconds.{more}", 500, (499,))
+
+
+def test_eight_images_of_each_kind_are_shown(study):
+    tasks = study.tasks[:14]
+    counts = [(2, 0)] * 9 + [(0, 2)] * 3 + [(1, 1)] * 2
+    claims = [ReviewedClaim(task, *said, 2) for task, said in zip(tasks, counts, strict=True)]
+    galleries = {one.title: one for one in reviews._build_galleries(claims)}
+    assert {title: (len(one.examples), one.caption) for title, one in galleries.items()} == {
+        "Kept": (8, "8 of 9."),
+        "Rejected by all": (3, "3 of 3."),
+        "Disputed": (2, "2 of 2."),
+    }
+    assert galleries["Disputed"].examples[0].caption.startswith("1 of 2 reviewers accepted. `")
+    assert galleries["Rejected by all"].examples[0].caption.startswith("0 of 2 reviewers accepted. `")
+
+
+def test_of_many_candidates_that_are_gone_five_are_named(study, store, tmp_path):
+    for _ in range(2):
+        work(study, store, lambda task: 1)
+    names = [f"images/{number:06d}.png" for number in range(1, 8)]
+    for name in names:
+        (study.path / "candidates" / name).unlink()
+    report = export_review(study, store, tmp_path / "out")
+    assert report["images"]["of_the_study"] == {"count": 7, "examples": names[:5]}
+    assert "7 kept images came from the study" in " ".join(report["in_words"])

@@ -190,3 +190,14 @@ def test_a_participant_is_found_by_what_they_or_a_researcher_know(tmp_path):
         for by, value in (("id", "77"), ("platform-id", ids[1]), ("link", ids[1]), ("number", "3")):
             with pytest.raises(OptionError, match="no participant of this study has the"):
                 find_participant(study, store, by, value)
+
+
+def test_batches_needed_follow_from_what_closed_ones_brought(tmp_path):
+    study = world_study(tmp_path)
+    with open_store(study) as store:
+        rng = np.random.default_rng(0)
+        take_part(study, store, Person(), rng)
+        take_part(study, store, Person(missed=(0, 1, 2, 3)), rng)
+        found = build_status(study, store, now=0.0)
+    # Two batches brought four answers, so the 40 that are missing need 20.
+    assert (found["by_device"]["pc"]["valid"], found["batches_needed"]["pc"]) == (4, 20)

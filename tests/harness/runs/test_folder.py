@@ -155,3 +155,36 @@ def test_a_changed_manifest_is_damaged_and_says_what_to_do(tmp_path, flaw):
     assert "repeat the `hardlook run`" in caught.value.remedy
     folder.manifest_path.write_text("\n".join(line for line in text.splitlines() if "checksum" not in line))
     assert folder.read_manifest() == manifest, "a line that is deleted by hand leaves valid JSON"
+
+
+def test_of_many_other_files_four_are_named_and_hidden_ones_do_not_count(tmp_path):
+    folder = RunFolder(tmp_path)
+    (tmp_path / ".hidden").touch()
+    (tmp_path / "records").mkdir()
+    folder.check_is_run_folder()
+    for name in "febdca":
+        (tmp_path / name).touch()
+    with pytest.raises(RunError, match=r"the folder holds other files \(a, b, c, d\)"):
+        folder.check_is_run_folder()
+
+
+@pytest.mark.parametrize(("count", "more"), [(0, None), (1, ""), (3, ""), (4, " and 1 more"), (5, " and 2 more")])
+def test_of_many_runs_below_three_are_named(tmp_path, count, more):
+    for number in range(count):
+        (tmp_path / f"run{number}").mkdir()
+        (tmp_path / f"run{number}" / "run.json").touch()
+    with pytest.raises(RunError) as caught:
+        RunFolder(tmp_path).read_manifest()
+    named = ", ".join(str(tmp_path / f"run{number}") for number in range(min(count, 3)))
+    assert caught.value.remedy == (
+        "give the folder of `--out`" if more is None else f"give one of the runs in it: {named}{more}"
+    )
+
+
+def test_damaged_files_are_set_aside_under_numbers_from_one(tmp_path):
+    folder = RunFolder(tmp_path)
+    for number in (1, 2):
+        (tmp_path / "run.json").write_text(f"damaged {number}")
+        assert folder.set_file_aside(tmp_path / "run.json") == folder.damaged_path / f"run.json.{number}"
+    assert (folder.damaged_path / "run.json.1").read_text() == "damaged 1"
+    assert not (tmp_path / "run.json").exists()

@@ -138,3 +138,18 @@ def test_excused_segments_and_images_without_true_segments_are_counted_where_the
     empty = frame(("", [(0, 0)]), *[("", [(-1, 1)])] * 3, *[("", [])] * 4)
     named = tuple(f"image-0{place}" for place in range(1, 6))
     assert notes(empty) == {"images without a true segment": (7, named, True)}
+
+
+def test_labels_off_by_one_keep_what_is_excused_and_miss_what_loses_its_label(tmp_path):
+    # One lower, cat to bus are right; the sofa called cat has no label any more, and is missed.
+    pairs = [(0, 1), (1, 2), (2, 3), (3, 4), (5, 0), (-1, 3), (-1, 0)]
+    excused = pl.lit([0, 0, 0, 0, 0, 1, 1], pl.List(pl.Int64))
+    rows = frame(*[("", pairs)] * 3, things=[1] * 6)
+    rows = rows.with_columns(excused=excused.cast(rows.schema["excused"]))
+    card = BENCHMARK.score(rows, OPTIONS.model_copy(update={"gt": tmp_path}))
+    [warning] = [one for one in (*card.left_out, *card.noted) if one.warning]
+    assert warning.why.startswith("the PQ is 0.000, and 0.720 with every predicted label one lower")
+    assert warning.count == 3
+    # On the planted world the labels are known.
+    card = BENCHMARK.score(rows, OPTIONS)
+    assert not [one for one in (*card.left_out, *card.noted) if one.warning]

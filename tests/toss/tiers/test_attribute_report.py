@@ -13,11 +13,13 @@ from hardlook.toss.tiers.attribute_report import (
     build_extremes_section,
     build_published_section,
     build_scatter,
+    build_sections,
     compare_with_published,
     comparison_to_json,
     group_by_class,
+    summarise_attributes,
 )
-from hardlook.toss.tiers.attributes import AttributeRow
+from hardlook.toss.tiers.attributes import ATTRIBUTES, AttributeRow, FailedImage, MeasuredTable
 
 
 def row(token, salience, iou, **more):
@@ -116,3 +118,32 @@ def test_charts_beside_the_published_table_draw_evenly_spaced_masks_and_say_so(m
     assert [(spot.x, spot.y) for spot in chart.spots] == list(zip(published[::step], ours[::step], strict=True))
     assert (chart.title, chart.x_axis, chart.y_axis) == ("Salience: published and ours", "published", "ours")
     assert chart.caption.endswith("line." if step == 1 else f"One of every {step} of the {masks:,} masks is drawn.")
+
+
+def test_a_page_has_a_section_for_what_there_is():
+    rows = [row("1", 0.25, 0.5), row("2", 0.5, 0.75, class_name="dog")]
+    bare = [AttributeRow("1", None, None, None, None, None, None, None, "cat", "1")]
+    failed = [FailedImage("2007_1", "no such picture"), FailedImage("2007_2", "no mask")]
+    comparison = compare_with_published(rows, rows)
+    titles = ["By class", "Two at a time"]
+    sections = build_sections(rows, comparison, failed)
+    published = build_published_section(comparison).title
+    extremes = build_extremes_section(rows).title
+    assert [one.title for one in sections] == [*titles, published, extremes, "What was left out"]
+    assert len(sections[1].blocks) == 4
+    assert sections[-1].text == "2 images failed."
+    assert list(sections[-1].blocks[0].rows) == [("2007_1", "no such picture"), ("2007_2", "no mask")]
+    assert [one.title for one in build_sections(rows, None, [])] == [*titles, extremes]
+    assert [one.title for one in build_sections(bare, None, [])] == ["By class", extremes]
+
+
+def test_the_numbers_of_a_table_as_json():
+    rows = [row("1", 0.25, 0.5), row("2", None, 1.0)]
+    failed = [FailedImage("2007_1", "no such picture")]
+    found = summarise_attributes(MeasuredTable(tuple(rows), tuple(failed), 1), failed, None, {"data": "voc"})
+    assert (found["masks"], found["found_before"], found["data"], found["published"]) == (2, 1, "voc", None)
+    assert found["attributes"][ATTRIBUTES["saliou"]] == {"masks": 1, "mean": 0.25}
+    assert found["attributes"][ATTRIBUTES["iou"]] == {"masks": 2, "mean": 0.75}
+    nothing = summarise_attributes(MeasuredTable((row("2", None, 1.0),), (), 0), (), None, {})
+    assert nothing["attributes"][ATTRIBUTES["saliou"]] == {"masks": 0, "mean": None}
+    assert found["failures"] == [{"image": "2007_1", "error": "no such picture"}]

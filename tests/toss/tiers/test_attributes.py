@@ -20,6 +20,7 @@ from hardlook.toss.tiers.attributes import (
     measure_salience,
     measure_supervised_iou,
     measure_table,
+    process_images,
     read_attributes,
     write_attributes,
 )
@@ -297,3 +298,38 @@ def test_rows_of_other_models_are_measured_again(source, models, tmp_path):
     measure_table(path, source, tokens, models, {"models": "1"})
     assert measure_table(path, source, tokens, models, {"models": "2"}).found == 0
     assert len(read_attributes(path)) == 4
+
+
+def test_images_that_cannot_be_read_are_returned_and_cost_no_other():
+    unread = {"b": DataError("no such mask"), "k": OSError(5, "Input/output error")}
+    kept, counted = [], []
+
+    def read(name):
+        if name in unread:
+            raise unread[name]
+        return name.upper()
+
+    failures = process_images(
+        iter("abcdefghijkl"), read, lambda group: group, kept.append, lambda *counts: counted.append(counts)
+    )
+    assert [(one.image, one.error) for one in failures] == [(name, str(error)) for name, error in unread.items()]
+    assert [list(group) for group in kept] == [list("acdefgh"), list("ijl")]
+    assert all(value == name.upper() for group in kept for name, value in group.items())
+    assert counted == [(8, 1), (4, 1)]
+    # An error that is no failure to read is a bug, and raised.
+    with pytest.raises(ZeroDivisionError):
+        process_images("a", lambda name: 1 // 0, lambda group: group, kept.append)
+
+
+def test_a_batch_that_fails_is_processed_image_by_image():
+    kept = []
+
+    def process(group):
+        if "b" in group:
+            raise KeyError("no label")
+        return sorted(group)
+
+    failures = process_images("abc", str.upper, process, kept.append)
+    assert [(one.image, one.error) for one in failures] == [("b", "KeyError: 'no label'")]
+    assert kept == [["a"], ["c"]]
+    assert process_images("", str.upper, process, kept.append) == [] and len(kept) == 2

@@ -25,6 +25,7 @@ from hardlook.toss.tiers.rules import (
     build_generalisation,
     build_query_complexity,
     build_support_cognizance,
+    build_tiers,
     draw_cell_pairs,
     draw_pairs,
     draw_random_pairs,
@@ -349,3 +350,14 @@ def test_fixed_lists_have_three_thousand_pairs_a_class():
     pairs = draw_random_pairs(tokens, ["cat", "dog"])
     assert [query.partition("_")[0] for query, _ in pairs] == ["1"] * 3000 + ["2"] * 20
     assert len(set(pairs)) == len(pairs)
+
+
+def test_every_pair_is_of_the_tier_fold_and_split_of_its_list():
+    class_of = {f"{name}_{number}": name for name in ("cat", "dog") for number in range(6)}
+    partitions = {token: PARTITIONS[place % 4] for place, token in enumerate(class_of)}
+    built = build_tiers(("cat", "dog"), class_of, partitions, {}, folds=2)
+    assert {tier for tier, _, _ in built.lists} == {0, 1, 2} and {fold for _, fold, _ in built.lists} == {0, 1}
+    for (tier, fold, split), pairs in built.lists.items():
+        assert pairs and {(pair.tier, pair.fold) for pair in pairs} == {(tier, fold)}
+        assert tier == 2 or {pair.split for pair in pairs} == {split}
+        assert {class_of[pair.query] for pair in pairs} == {("cat", "dog")[fold]}
