@@ -462,3 +462,11 @@ def test_the_second_interval_joins_two_variances_by_welchs_formula():
     low, high = jackknife_bounds(np.array([values.mean()]), spread, 0.9, (0.0, 1.0), len(values))
     assert (interval.low, interval.high) == pytest.approx((low[0], high[0]), rel=1e-12)
     assert (interval.level, interval.n) == (0.9, 20)
+
+
+@pytest.mark.parametrize("gone", ["query", "support"])
+def test_without_the_rows_of_images_there_are_no_shares(gone):
+    records = METACOCO.schema.frame(with_images([task(index, "ood", 10) for index in range(4)], 10))
+    assert share_out_mode(records, "ood") is not None
+    assert share_out_mode(records.drop(gone), "ood") is None
+    assert share_out_mode(records, "iid") is None

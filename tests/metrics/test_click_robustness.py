@@ -216,3 +216,13 @@ def test_difficulty_divides_the_means_over_methods():
 def test_click_robustness_errors_say_what_came(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_of_several_impossible_counts_the_first_is_named(wrong):
+    hits, union = np.full((3, 2), 2), np.full((3, 2), 4)
+    hits[1, 0], hits[2, 1] = wrong, 9
+    with pytest.raises(ValueError, match=rf"0 <= intersection <= union, got {wrong} and 4 at \(1, 0\)"):
+        clicks_to_reach(hits, union, 90)
+    hits[1, 0], hits[2, 1] = 0, 4
+    assert clicks_to_reach(hits, union, 50).shape == (3,)

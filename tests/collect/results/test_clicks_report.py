@@ -247,3 +247,18 @@ def test_answers_that_are_judged_otherwise_are_told(gathered, answers, batches, 
 )
 def test_a_table_of_many_rows_says_where_the_others_are(rows, more):
     assert clicks_report._note_truncation("Clicks.", rows, "images.csv") == f"Clicks.{more}"
+
+
+@pytest.mark.parametrize(
+    ("stems", "words"),
+    [
+        ((), ""),
+        (("a",), "1 full stem of several datasets is left out of previews.csv, with 3 clicks: "),
+        (("a", "b"), "2 full stems of several datasets are left out of previews.csv, with 3 clicks: "),
+    ],
+)
+def test_stems_of_several_datasets_are_told(gathered, stems, words):
+    fresh = collect_clicks(gathered.study, gathered.store)
+    vars(fresh)["previews"] = replace(fresh.previews, ambiguous_stems=stems, left_out=3)
+    said = " ".join(describe_results(fresh))
+    assert (words in said) if words else ("several datasets" not in said)

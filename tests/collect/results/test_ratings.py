@@ -341,3 +341,12 @@ def test_a_verdict_needs_a_difference_beyond_chance_and_enough_things(fit, adjus
     said = ratings._describe_best("pairs", replace(scores, differences=tuple(rows)))
     assert said.startswith(f"On pairs {best} has the highest score (")
     assert said.endswith(words.format(", ".join(others)))
+
+
+def test_the_chart_has_the_interval_over_things(fit):
+    collected = collect_ratings(*fit[:2])
+    chart, _ = build_sections(collected)[0].blocks
+    intervals = {one.measure: one.score.interval for one in collected.scores["pair"].measures}
+    assert {dot.label: (dot.low, dot.high, dot.group) for dot in chart.rows} == {
+        name: (interval.low, interval.high, "") for name, interval in intervals.items()
+    }

@@ -8,10 +8,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hardlook.errors import ChangedRun, DataError
+from hardlook.errors import ChangedRun, DataError, OptionError
 from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs import plan
 from hardlook.harness.runs.evaluation import Job, Worker
-from hardlook.harness.runs.plan import check_unchanged, choose_batch_size, make_plan
+from hardlook.harness.runs.plan import (
+    check_unchanged,
+    choose_batch_size,
+    find_nearest_ids,
+    find_units,
+    list_units,
+    make_plan,
+)
 from hardlook.models.registry import build
 
 BENCHMARK = find_benchmark("closed-miou")
@@ -166,3 +174,27 @@ def test_versions_of_the_libraries_that_a_model_runs_on_are_part_of_the_plan():
     parts = make_plan(Job("closed-miou", "planted-segmenter"), worker, options, UNITS, batch_size=4).parts
     libraries = {name: version for name, version in parts.items() if name.startswith("library ")}
     assert libraries == {"library numpy": np.__version__, "library polars": pl.__version__}
+
+
+def test_units_are_found_by_their_ids_in_the_order_asked_for_and_once():
+    found = find_units(UNITS, ["scene-0007", "scene-0002", "scene-0007"])
+    assert [unit.id for unit in found] == ["scene-0007", "scene-0002"]
+    with pytest.raises(OptionError, match="--unit scene-7: this is none of the 64 units") as caught:
+        find_units(UNITS, ["scene-0002", "scene-7"])
+    near = caught.value.remedy.removeprefix("the nearest are: ").split(", ")
+    assert len(near) == 5 and all(one.startswith("scene-") and one.endswith("7") for one in near)
+
+
+def test_of_very_many_ids_those_with_the_same_beginning_are_compared(monkeypatch):
+    ids = [f"a-{number:03}" for number in range(30)] + [f"b-{number:03}" for number in range(3)]
+    monkeypatch.setattr(plan, "MAX_COMPARED", 20)
+    assert sorted(find_nearest_ids("b-0x1", ids)) == ["b-000", "b-001", "b-002"]
+    assert len(find_nearest_ids("zzz", ids, most=4)) == 4
+    monkeypatch.setattr(plan, "MAX_COMPARED", 33)
+    assert find_nearest_ids("b-0x1", ids, most=2)[0] == "b-001"
+
+
+def test_data_without_units_are_an_error():
+    empty = replace(BENCHMARK, list_units=lambda options: [])
+    with pytest.raises(DataError, match="benchmark 'closed-miou' finds no units in this data"):
+        list_units(empty, BENCHMARK.options())

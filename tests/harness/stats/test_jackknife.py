@@ -247,3 +247,16 @@ def test_p_values_are_students_with_the_degrees_of_freedom_that_tails_leave(free
 
 def test_without_spread_there_is_no_p_value():
     assert np.isnan(spread(0.0, 9).p_values([0.5])).all()
+
+
+@pytest.mark.parametrize("span", [(0.0, 1.0), (0.0, math.inf), (-math.inf, 1.0)])
+def test_a_value_beyond_its_range_is_of_no_known_range(span):
+    for value in (-0.5, 1.5):
+        free = bounds_of(value, spread(0.1, 9, 0.8, 0.3))
+        inside = span[0] <= value <= span[1]
+        assert (bounds_of(value, spread(0.1, 9, 0.8, 0.3), span=span) == free) is not inside
+    # A value that rounding has pushed out stays within: its bounds are those of the end.
+    if math.isfinite(sum(span)):
+        for value in (-1e-12, 1 + 1e-12):
+            low, high = bounds_of(value, spread(0.1, 9), span=span, rests_on=10)
+            assert 0 <= low <= high <= 1

@@ -266,7 +266,7 @@ def test_a_swap_needs_another_context_and_enough_images_in_it():
     assert has_enough_queries(pools, "swapped", drawn, 2).tolist() == [True]
 
 
-@pytest.mark.parametrize(("mode", "most"), [("iid", 2), ("ood", 3), ("blind", 5)])
+@pytest.mark.parametrize(("mode", "most"), [("iid", 2), ("ood", 3), ("blind", 5), ("shared", 2)])
 def test_a_support_of_another_class_takes_its_double_away(mode, most):
     # Two concepts of two contexts and three images; class 1's support doubles an image of class 0.
     table = full_table(2, 2, 3)

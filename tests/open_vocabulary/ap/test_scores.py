@@ -102,3 +102,17 @@ def test_the_25_most_costly_confusions_are_listed():
     costs = sorted((1 - alike[a, b] for a, b in pairs), reverse=True)
     assert [one.value for one in card.scores if one.name == "unforgiven-objects"] == pytest.approx(costs[:25])
     assert [one.value for one in card.scores if one.name == "confused-objects"] == [1] * 25
+
+
+@pytest.mark.parametrize(("added", "word"), [(1, "lower"), (-1, "higher"), (0, "")])
+def test_labels_that_are_all_off_by_one_are_told(tmp_path, added, word):
+    images = [("", [label], [label + added]) for label in range(1, 5)] * 2
+    names = "\n".join(WORDS)
+    records = frame(*images, names=names).with_columns(known=6)
+    card = BENCHMARK.score(records, OPTIONS.model_copy(update={"gt": tmp_path}))
+    told = [one.why for one in card.noted if one.warning]
+    assert told == [] if not word else len(told) == 1
+    if word:
+        assert told[0].startswith(f"the AP is 0.000, and 1.000 with every predicted label one {word}: check the")
+    # On the planted world the labels are known.
+    assert not [one for one in BENCHMARK.score(records, OPTIONS).noted if one.warning]

@@ -333,3 +333,17 @@ def test_a_batch_that_fails_is_processed_image_by_image():
     assert [(one.image, one.error) for one in failures] == [("b", "KeyError: 'no label'")]
     assert kept == [["a"], ["c"]]
     assert process_images("", str.upper, process, kept.append) == [] and len(kept) == 2
+
+
+def test_void_pixels_are_no_distractors(tmp_path):
+    labels = np.zeros((4, 4), np.uint8)
+    labels[0], labels[1, :2], labels[3] = 1, 2, 255
+    for name in ("images", "maps"):
+        (tmp_path / name).mkdir()
+    Image.fromarray(np.zeros((4, 4, 3), np.uint8)).save(tmp_path / "images" / "a.png")
+    Image.fromarray(labels).save(tmp_path / "maps" / "a.png")
+    (tmp_path / "names.txt").write_text("cat\ndog\n")
+    given = {"images": tmp_path / "images", "masks": tmp_path / "maps"}
+    opened = open_class_mask_folders(given, labels=tmp_path / "names.txt")
+    rows, _ = measure(opened, opened.tokens(), AttributeModels())
+    assert {row.filename: row.distractor_weight for row in rows} == {"1_a": 2 / 6, "2_a": 4 / 6}
