@@ -487,3 +487,19 @@ def test_a_changed_run_of_an_object_says_how_to_call_it_again(tmp_path, monkeypa
         run(3)
     assert "evaluate every unit again, call hl.run with new=True" in str(caught.value)
     assert "type:" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("lost", "more"), [(10, ""), (12, " and 2 more")])
+def test_of_many_lost_units_ten_are_named(tmp_path, monkeypatch, lost, more):
+    evaluate = launching.evaluate_batches
+    names = [f"scene-{number:04}" for number in range(12 - lost, 12)]
+
+    def lose(*given):
+        for one in evaluate(*given):
+            yield replace(one, records=[row for row in one.records if row["unit"] not in names])
+
+    monkeypatch.setattr(launching, "evaluate_batches", lose)
+    with pytest.raises(RunError, match=f"{lost} of 12 units were neither answered nor recorded as failed") as caught:
+        small_run(tmp_path)
+    assert caught.value.what.endswith(f"failed: {', '.join(names[:10])}{more}")
+    assert caught.value.unit == names[0]

@@ -294,3 +294,26 @@ def test_the_25_most_costly_confusions_are_listed(tmp_path):
     # Labels that WordNet does not know have nothing in common, so that cost and count are the same.
     for name in ("confused-pixels", "unforgiven-pixels"):
         assert [one.value for one in card.scores if one.name == name] == sorted(counts.values(), reverse=True)[:25]
+
+
+@pytest.mark.parametrize(("numbers", "named"), [(5, "40, 41, 42, 43, 44"), (7, "40, 41, 42, 43, 44 and 2 more")])
+def test_of_many_numbers_that_are_no_label_five_are_named(records, numbers, named):
+    first = pl.int_range(pl.len()) == 0
+    ints = records.schema["unknown_numbers"]
+    listed = pl.lit([39 + number for number in range(numbers, 0, -1)], ints)
+    some = records.with_columns(
+        unknown_numbers=pl.when(first).then(listed).otherwise(pl.lit([41], ints)),
+        unknown_pixels=pl.when(first).then(pl.lit([2] * numbers, ints)).otherwise(pl.lit([3], ints)),
+    )
+    [note] = scores.note_numbering(some, OPTIONS)
+    assert note.what == f"pixels predicted as a number that is no label ({named})"
+    assert (note.count, note.examples, note.kept) == (2 * numbers + 3 * 5, ("40", "41", "42", "43", "44"), True)
+    assert note.why.startswith(f"{numbers} numbers in 6 of 6 images are no label, and so wrong")
+    assert scores.note_numbering(records, OPTIONS) == ()
+
+
+def test_of_many_images_without_a_labelled_pixel_five_are_named(records):
+    empty = records.with_columns(cells=pl.lit([], records.schema["cells"]))
+    [note] = scores.note_empty_images(empty)
+    assert (note.count, note.examples) == (6, tuple(records["unit"].to_list()[:5]))
+    assert scores.note_empty_images(records) == ()
