@@ -38,8 +38,12 @@ class Wrapper(FewShotMethod):
 
     @classmethod
     def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The wrapper around its inner method on a backbone, as the training loop makes it; `options` are its own."""
-        made = cls.inner.build(backbone, channels=channels, classes=classes, ways=ways, side=side)
+        """The wrapper around its inner method on a backbone, as the training loop makes it.
+
+        `options` are its own; those whose names begin with `inner_` are the inner method's.
+        """
+        passed = {name.removeprefix("inner_"): options.pop(name) for name in [*options] if name.startswith("inner_")}
+        made = cls.inner.build(backbone, channels=channels, classes=classes, ways=ways, side=side, **passed)
         return cls(made, **options)
 
     def __getattr__(self, name: str) -> Any:
@@ -66,16 +70,16 @@ class Wrapper(FewShotMethod):
 class FeatureWise(Wrapper):
     """Feature-wise transformation: in training, outputs of batch normalisation are scaled and shifted at random.
 
-    Per image and channel, the scale is drawn from N(1, softplus(`scale`)) and the shift from N(0, softplus(`shift`));
-    the paper's fixed values are the default. Nothing changes at test time. No released code was compared.
+    Per channel, the scale is drawn from N(1, `scale`) and the shift from N(0, `shift`), standard deviations whose
+    defaults are the paper's fixed values. All images of a step share a draw, as images of another domain would: their
+    differences stay comparable. Nothing changes at test time. No released code was compared by numbers.
     """
 
     def __init__(self, method: FewShotMethod, *, scale: float = 0.3, shift: float = 0.5) -> None:
         super().__init__(method)
-        spreads = functional.softplus(torch.tensor([scale, shift])).tolist()
         for module in method.emb_func.modules():
             if isinstance(module, nn.BatchNorm2d):
-                module.register_forward_hook(_Transformation(*spreads))
+                module.register_forward_hook(_Transformation(scale, shift))
 
 
 class _Transformation:
@@ -85,7 +89,7 @@ class _Transformation:
     def __call__(self, module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
         if not module.training:
             return output
-        drawn = torch.randn(2, *output.shape[:2], 1, 1, dtype=output.dtype, device=output.device)
+        drawn = torch.randn(2, 1, output.shape[1], 1, 1, dtype=output.dtype, device=output.device)
         return output * (1 + self.scale * drawn[0]) + self.shift * drawn[1]
 
 

@@ -11,19 +11,17 @@ from torch.nn import functional
 
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
 
-WIDTH, HIDDEN = 128, 96
-
 
 class Adjacency(nn.Module):
     """Edges (n, v, v) between nodes (n, v, d), from the absolute differences of their features."""
 
-    def __init__(self, inputs: int) -> None:
+    def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
         layers: list[nn.Module] = []
-        widths = (inputs, 2 * HIDDEN, 2 * HIDDEN, HIDDEN, HIDDEN)
+        widths = (inputs, 2 * hidden, 2 * hidden, hidden, hidden)
         for before, after in itertools.pairwise(widths):
             layers += [nn.Conv2d(before, after, 1), nn.BatchNorm2d(after), nn.LeakyReLU()]
-        self.layers = nn.Sequential(*layers, nn.Conv2d(HIDDEN, 1, 1))
+        self.layers = nn.Sequential(*layers, nn.Conv2d(hidden, 1, 1))
 
     def forward(self, nodes: Tensor) -> Tensor:
         """Each row sums to 1; a node has no edge to itself."""
@@ -50,22 +48,29 @@ class GraphConvolution(nn.Module):
 class Gnn(FewShotMethod):
     """A graph of the supports, with their labels, and one query; two layers of learned edges, then the query's label.
 
-    Each layer adds its output to the features of the nodes. Queries do not see each other. No released code was
-    compared.
+    Each layer adds its output to the features of the nodes. `width` numbers describe an image, `hidden` the inside of
+    the networks that weigh edges. Queries do not see each other. No released code was compared.
     """
 
     def __init__(
-        self, backbone: nn.Module | None = None, *, channels: int = 512, ways: int = 5, layers: int = 2
+        self,
+        backbone: nn.Module | None = None,
+        *,
+        channels: int = 512,
+        ways: int = 5,
+        layers: int = 2,
+        width: int = 128,
+        hidden: int = 96,
     ) -> None:
         super().__init__(backbone)
-        self.fc = nn.Sequential(nn.Linear(channels, WIDTH), nn.BatchNorm1d(WIDTH))
-        width = WIDTH + ways
+        self.fc = nn.Sequential(nn.Linear(channels, width), nn.BatchNorm1d(width))
+        width = width + ways
         self.edges, self.convolutions = nn.ModuleList(), nn.ModuleList()
         for _ in range(layers):
-            self.edges.append(Adjacency(width))
-            self.convolutions.append(GraphConvolution(width, HIDDEN // 2, norm=True))
-            width += HIDDEN // 2
-        self.last_edges, self.last = Adjacency(width), GraphConvolution(width, ways, norm=False)
+            self.edges.append(Adjacency(width, hidden))
+            self.convolutions.append(GraphConvolution(width, hidden // 2, norm=True))
+            width += hidden // 2
+        self.last_edges, self.last = Adjacency(width, hidden), GraphConvolution(width, ways, norm=False)
 
     @classmethod
     def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:

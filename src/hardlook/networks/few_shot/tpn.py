@@ -43,13 +43,15 @@ class Tpn(FewShotMethod):
         images = torch.cat([features.support.flatten(1, 2), features.query], 1)
         # Softplus keeps the width positive; the offset keeps it away from 0.
         scaled = images / (functional.softplus(self.width(images)) + 1e-3)
-        edges = (-torch.cdist(scaled, scaled).square() / (2 * images.shape[-1])).exp()
-        edges = edges * (1 - torch.eye(images.shape[1], dtype=edges.dtype, device=edges.device))
+        distances = torch.cdist(scaled, scaled).square() / images.shape[-1]
+        itself = torch.eye(images.shape[1], dtype=torch.bool, device=images.device)
+        edges = (-distances / 2).masked_fill(itself, float("-inf"))
         count = min(self.neighbours, images.shape[1] - 1)
-        kept = torch.zeros_like(edges).scatter(-1, edges.topk(count, dim=-1).indices, 1.0)
-        edges = edges * torch.maximum(kept, kept.mT)
-        degrees = (edges.sum(-1) + 1e-8).rsqrt()
-        graph = degrees[:, :, None] * edges * degrees[:, None, :]
+        kept = torch.zeros_like(itself.expand_as(edges)).scatter(-1, edges.topk(count, dim=-1).indices, True)
+        # In logarithms: the edges of an image far from all others keep their shares and do not vanish.
+        edges = edges.masked_fill(~(kept | kept.mT), float("-inf"))
+        degrees = edges.logsumexp(-1) / 2
+        graph = (edges - degrees[:, :, None] - degrees[:, None, :]).exp()
         known = functional.one_hot(features.support_labels(), features.ways).to(images.dtype)
         labels = functional.pad(known, (0, 0, 0, features.query.shape[1])).expand(len(images), -1, -1)
         identity = torch.eye(images.shape[1], dtype=graph.dtype, device=graph.device)
