@@ -25,7 +25,7 @@ from hardlook.models.torch_inference import exact_inference
 from hardlook.networks.clickability import build_network, count_parameters, load_network, save_parts
 from hardlook.networks.segnext import SEGNEXT_B, Architecture
 from hardlook.rclicks.click_models.clickability import Clickability
-from hardlook.rclicks.training.loop import autocast, kl_divergence, train
+from hardlook.rclicks.training.loop import kl_divergence, train
 from hardlook.rclicks.training.settings import TrainingSettings
 from hardlook.rclicks.training.state import EpochRecord
 from hardlook.rclicks.user_clicks.planted_users import PlantedSample, planted_samples
@@ -45,6 +45,12 @@ class Held:
     def read(self) -> tuple[Any, ...]:
         """What the sample holds."""
         return self.content
+
+
+def autocast(kind: str, device: str) -> torch.autocast:
+    """The context in which the network is called."""
+    used = torch.float16 if kind == "float16" else torch.bfloat16
+    return torch.autocast(torch.device(device).type, dtype=used, enabled=kind != "float32")
 
 
 def main() -> None:

@@ -118,10 +118,12 @@ def keys(browser: Browser) -> dict[str, str]:
 
 def kinds(first: str, second: str, records: int, view: str = "grid") -> dict[str, Callable[[int], str]]:
     """Each kind of page as an address for the n-th request."""
-    return {
-        f"{name}, {view}": lambda n, address=address: f"{address(n)}&view={view}"
-        for name, address in _list_addresses(first, second, records).items()
-    }
+
+    def add_view(address: Callable[[int], str]) -> Callable[[int], str]:
+        return lambda n: f"{address(n)}&view={view}"
+
+    addresses = _list_addresses(first, second, records)
+    return {f"{name}, {view}": add_view(address) for name, address in addresses.items()}
 
 
 def _list_addresses(first: str, second: str, records: int) -> dict[str, Callable[[int], str]]:
