@@ -2,6 +2,10 @@
 
 import sys
 
+from tiny_clickability import always_on_one_thread, tiny
+
+__all__ = ["always_on_one_thread", "tiny"]
+
 
 def pytest_addoption(parser):
     parser.addoption("--goldens", action="store_true", help="print the largest difference from each golden")

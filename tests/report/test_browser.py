@@ -242,22 +242,29 @@ def list_open(driver) -> list[str]:
     )
 
 
+def wait_for_open(driver, expected):
+    """The page opens a section when it is told of the new address, which is after the click."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(driver, 10, 0.05).until(lambda browser: list_open(browser) == expected, f"not open: {expected}")
+
+
 def test_a_section_opens_by_keyboard_by_its_link_and_by_the_address(driver, page):
     show(driver, page, 1280, "light")
     assert list_open(driver) == []
     driver.find_element("css selector", "#about summary").send_keys("\ue007")
-    assert list_open(driver) == ["about"]
+    wait_for_open(driver, ["about"])
     driver.find_element("css selector", "nav a[href='#s3']").click()
-    assert list_open(driver) == ["s3", "about"]
+    wait_for_open(driver, ["s3", "about"])
     # A link to where the page already is opens the section again.
     driver.find_element("css selector", "#s3 summary").click()
-    assert list_open(driver) == ["about"]
+    wait_for_open(driver, ["about"])
     driver.find_element("css selector", "nav a[href='#s3']").click()
-    assert list_open(driver) == ["s3", "about"]
+    wait_for_open(driver, ["s3", "about"])
     for anchor, opened in (("readings", "about"), ("s3b2", "s3"), ("all-scores", "all-scores")):
         driver.get("about:blank")
         driver.get(f"{page.as_uri()}#{anchor}")
-        assert list_open(driver) == [opened]
+        wait_for_open(driver, [opened])
         top = driver.execute_script("return document.getElementById(arguments[0]).getBoundingClientRect().top", anchor)
         assert 0 <= top < 900
     assert driver.get_log("browser") == []

@@ -179,8 +179,8 @@ def test_a_participant_is_found_by_what_they_or_a_researcher_know(tmp_path):
     study = world_study(tmp_path)
     with open_store(study) as store:
         ids = [
-            store.join(name, "en", 1e3, {"PROLIFIC_PID": person}).id
-            for name, person in (("first", "5f1a"), ("second", "77"))
+            store.join(name, "en", when, {"PROLIFIC_PID": person}).id
+            for name, person, when in (("first", "5f1a", 1e3), ("second", "77", 2e3))
         ]
         link = f"https://study.example/join/{sign_token(study.secret, 'invitation', {'i': 'second'}, 5.0)}"
         known = {"id": ids[1], "number": " 2 ", "platform-id": " 77", "link": link}

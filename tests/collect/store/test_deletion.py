@@ -23,7 +23,7 @@ def store(database_url):
 
 def test_nothing_of_a_participant_stays(store, database_url):
     others = [arrive(store, device, now=float(number)) for number, device in enumerate(("pc", "mobile"))]
-    who = store.join("their-invitation", "en", 2.0, {"PROLIFIC_PID": "5f1a"}).id
+    who = store.join("their-invitation", "en", 2.0, {"PROLIFIC_PID": "their-number"}).id
     store.set_device(who, "pc", 2.0)
     store.show_practice(who, "training-0", 2.0)
     store.set_rules({"participants": [who, "3", others[0]], "least_answers": 2})
@@ -38,7 +38,7 @@ def test_nothing_of_a_participant_stays(store, database_url):
     for table, found in zip(TABLES, rows(database_url, *TABLES), strict=True):
         for row in found:
             values = " ".join(map(str, row.values()))
-            assert not any(word in values for word in (who, "their-invitation", "5f1a", "their-key")), table
+            assert not any(word in values for word in (who, "their-invitation", "their-number", "their-key")), table
     assert_counts_are_true(database_url)
     assert store.rules() == {"participants": [others[0]], "least_answers": 2}
     assert store.participant(who) is None and store.count_deleted() == 1
