@@ -65,7 +65,7 @@ def build_sections(
         sections = [Section("Who is better", text, (*pairs, *scores))]
     else:
         sections = [Section("Who ranks where", "", tuple(scores)), Section("Pair by pair", text, tuple(pairs))]
-    # Which units are compared stands at the top of the page.
+    # The top of the page says which units are compared.
     if notes := comparison.notes[len(comparison.units.describe()) :]:
         sections.append(Section("Before you read on", "\n\n".join(notes)))
     others = [one for one in comparison.differences if one.family == OTHER_SCORES]
@@ -93,14 +93,14 @@ def describe_comparison(comparison: Comparison) -> list[str]:
 
 def _count_verdicts(differences: Sequence[Difference]) -> str:
     """How often the first model is better, worse, higher or lower than the second, in a sentence."""
-    told = Counter(one.verdict for one in differences if one.is_significant)
-    unclear = len(differences) - told.total()
+    verdicts = Counter(one.verdict for one in differences if one.is_significant)
+    unclear = len(differences) - verdicts.total()
     count, first = len(differences), differences[0].first
     if unclear == count:
         return f"These data cannot tell in the other {format_count(count, 'headline score') if count > 1 else 'one'}."
-    if not unclear and len(told) == 1 and count > 1:
-        return f"{first} is {next(iter(told))} in the other {count} headline scores, too."
-    parts = [f"{verdict} in {number}" for verdict, number in told.items()]
+    if not unclear and len(verdicts) == 1 and count > 1:
+        return f"{first} is {next(iter(verdicts))} in the other {count} headline scores, too."
+    parts = [f"{verdict} in {number}" for verdict, number in verdicts.items()]
     cannot = f"; these data cannot tell in {unclear}" if unclear else ""
     return f"Of the {format_count(count, 'other headline score')} it is {' and '.join(parts)}{cannot}."
 
