@@ -1,6 +1,6 @@
 """Hugging Face datasets on disk: folders of `save_to_disk`, the cache's Arrow files, and Parquet files of the hub.
 
-The files are read with pyarrow (extra `datasets`); the package datasets is not needed. Columns are told apart by their
+The files are read with pyarrow (extra `datasets`); the package datasets is not needed. Columns are recognised by their
 features: images and label maps are of the feature Image, which is stored as `bytes` and `path`; objects are a list of
 structures, or a structure of lists, with boxes; labels are of the feature ClassLabel, or text. Names of classes are in
 the metadata of the files. Arrow files are mapped into memory and read in place; of a Parquet file one row group at a

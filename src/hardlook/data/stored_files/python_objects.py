@@ -11,7 +11,7 @@
 Options hold paths, so an object is kept here under a path that is made of its class and of a hash of all its items,
 decoded: the same items have the same path in another process. Every item is read once for that, before the run, and
 once again when it is evaluated; one that differs then is an error, since a transform with random numbers would make
-scores that nobody can repeat. Worker processes get the object by cloudpickle, once each.
+scores that cannot be repeated. Worker processes get the object by cloudpickle, once each.
 """
 
 from __future__ import annotations
