@@ -27,6 +27,15 @@ NEEDS_SELENIUM = [
 ]
 
 
+def follow(page, selector: str) -> None:
+    """Click on what leads to another page of Playwright's, and wait until all of that page is there.
+
+    A click itself returns once the new page begins to arrive: what is counted then may be a part of it.
+    """
+    with page.expect_navigation(wait_until="load"):
+        page.click(selector)
+
+
 def start_selenium(profile: Path):
     """A browser with its own profile; the caller quits it."""
     from selenium import webdriver

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from browsers import CHROMIUM, FLAGS, NEEDS_CHROMIUM
+from browsers import CHROMIUM, FLAGS, NEEDS_CHROMIUM, follow
 from research_crowd import Person, take_part
 from research_judging import judged_by, ratings_study, review_study
 
@@ -120,7 +120,7 @@ def opened(chromium):
         if login:
             page.goto("/research/login")
             page.fill("input[name=key]", KEY)
-            page.click("main button")
+            follow(page, "main button")
             assert page.url == f"{server.address}/research"
         return page
 
@@ -212,30 +212,30 @@ def test_the_overview_renews_itself_and_leaves_the_reader_alone(opened, served):
 def test_everything_works_without_script(opened, served):
     server = served["clicks"]
     page = opened(server, scripts=False)
-    page.click("text=Participants")
-    page.click("text=inside >> nth=0")
+    follow(page, "text=Participants")
+    follow(page, "text=inside >> nth=0")
     assert "sort=inside" in page.url
-    page.click("text=Rules >> nth=0")
+    follow(page, "text=Rules >> nth=0")
     page.fill("input[name=least_inside]", "0.5")
-    page.click("text=Preview")
+    follow(page, "text=Preview")
     assert "1 participant left out (0 with the saved rules)" in page.inner_text("main")
-    page.click("text=Save these rules")
+    follow(page, "text=Save these rules")
     assert "The rules are saved." in page.inner_text("main")
     assert server.store.rules()["least_inside"] == 0.5
     server.store.set_rules({})
-    page.click("nav >> text=Images")
+    follow(page, "nav >> text=Images")
     page.fill("input[name=q]", "b")
-    page.click("main button")
-    page.click(".tasks a >> nth=-1")
+    follow(page, "main button")
+    follow(page, ".tasks a >> nth=-1")
     page.select_option("select[name=device]", "mobile")
-    page.click("main button")
+    follow(page, "main button")
     assert page.locator(".panels > li").count() == 2
-    page.click("nav >> text=Links")
+    follow(page, "nav >> text=Links")
     page.fill("input[name=count]", "3")
-    page.click("text=Make links")
+    follow(page, "text=Make links")
     assert len(page.input_value("textarea").split()) == 3
-    page.click("nav >> text=Export")
-    page.click("text=Make the files")
+    follow(page, "nav >> text=Export")
+    follow(page, "text=Make the files")
     for _ in range(300):
         if page.locator("a.download[href$=zip]").count():
             break
@@ -245,7 +245,7 @@ def test_everything_works_without_script(opened, served):
         page.click("a.download[href$=zip]")
     assert waiting.value.suggested_filename.endswith(".zip")
     assert Path(waiting.value.path()).read_bytes()[:2] == b"PK"
-    page.click("text=Log out")
+    follow(page, "text=Log out")
     assert page.url.endswith("/research/login")
     page.goto("/research")
     assert "Log in first." in page.inner_text("main")
@@ -265,19 +265,19 @@ def test_links_from_webmail_open_the_dashboard(opened, served, scripts):
     with serve_in_background(webmail) as address:
         inbox = address.replace("127.0.0.1", "localhost")
         page.goto(inbox)
-        page.click("#wrong")
+        follow(page, "#wrong")
         assert "This is not the key" in page.content()
         page.goto(inbox)
-        page.click("#people")
+        follow(page, "#people")
         page.wait_for_selector("input[name=key]")
         page.goto(inbox)
-        page.click("#in")
+        follow(page, "#in")
         page.wait_for_url(f"{server.address}/research")
         assert page.locator("h1").inner_text() == "Overview"
         # The key does not stay in the history, so that going back leads to the mail.
         page.go_back()
         assert page.url == inbox
-        page.click("#people")
+        follow(page, "#people")
         page.wait_for_selector("table")
         assert page.locator("h1").inner_text() == "Participants" and page.url.endswith("?sort=inside")
         assert page.complaints == []
