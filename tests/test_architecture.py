@@ -131,7 +131,13 @@ def test_no_names_that_say_nothing():
 
 
 # Made of torch modules throughout, and imported inside functions by whoever trains or runs a network.
-TORCH_PACKAGES = ("hardlook.networks.backbones", "hardlook.networks.few_shot", "hardlook.training")
+TORCH_PACKAGES = (
+    "hardlook.networks.backbones",
+    "hardlook.networks.few_shot",
+    "hardlook.networks.one_shot",
+    "hardlook.networks.interactive",
+    "hardlook.training",
+)
 
 
 def test_extras_are_never_imported_at_the_top():

@@ -1,0 +1,1 @@
+"""One-shot segmentation networks: each published one in a file of its own, by one interface."""
