@@ -12,11 +12,13 @@ from torch import nn
 
 from hardlook.errors import ChangedRun, OptionError, RunError
 from hardlook.networks.few_shot.catalogue import list_methods
-from hardlook.networks.few_shot.method import FewShotMethod
+from hardlook.networks.few_shot.method import Episodes, FewShotMethod
 from hardlook.training import few_shot
+from hardlook.training.augmentation import ImageStore
 from hardlook.training.checkpoint import read_card, read_weights
 from hardlook.training.devices import open_fabric
 from hardlook.training.few_shot import HISTORY, STATE, StoredEpisodes
+from hardlook.training.recipes import plan_stages
 from hardlook.training.state import read_lines
 
 
@@ -178,13 +180,13 @@ def test_a_step_by_hand(tmp_path, mixed):
         method = Mixed(None)
         method.emb_func[2].p = 0.0
         average = {key: value.clone() for key, value in method.state_dict().items()}
-        images = few_shot.ImageStore(torch.from_numpy(data.images), 32)
+        images = ImageStore(torch.from_numpy(data.images), 32)
         for number in range(3):
             rows = data.draw(np.array([number]))
             support = images.crop_centre(torch.from_numpy(rows.support))
             query = images.crop_centre(torch.from_numpy(rows.query.reshape(1, -1)))
             labels = torch.arange(3).repeat_interleave(2)[None]
-            loss, _ = method.loss(few_shot.Episodes(support, query, labels))
+            loss, _ = method.loss(Episodes(support, query, labels))
             method.zero_grad()
             loss.backward()
             parameters = [one for one in method.parameters() if one.grad is not None]
@@ -216,7 +218,7 @@ def test_two_processes_train_as_one(tmp_path, mixed):
 
 def test_processes_share_whole_tasks(mixed):
     recipe = mixed(("episodes",))
-    plans = few_shot.plan_stages(recipe, 48)
+    plans = plan_stages(recipe, 48)
     trainee = few_shot.FewShotTrainee(Mixed(None), recipe, plans, make_data(), seed=0, size=32)
     with pytest.raises(OptionError, match="cannot be shared by 2 processes"):
         list(trainee.draw_batches(0, 1, 0, 2))

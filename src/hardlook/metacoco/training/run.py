@@ -143,9 +143,9 @@ def train(
 def hash_code(method: str) -> str:
     """A hash of the sources that the weights of a method depend on."""
     from hardlook.networks.few_shot.catalogue import find_method
-    from hardlook.training.few_shot import FewShotTrainee
+    from hardlook.training.few_shot import FolderStore
 
-    return hash_sources({*sources_of(find_method(method).load()), *sources_of(FewShotTrainee)})
+    return hash_sources({*sources_of(find_method(method).load()), *sources_of(FolderStore)})
 
 
 def read_start(path: Path, recipe: Recipe, size: int) -> dict[str, Tensor]:
