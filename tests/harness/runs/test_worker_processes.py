@@ -87,6 +87,14 @@ def test_killing_ends_the_process_at_once(worker):
     assert worker.process.exitcode == -9 and worker.connection.closed
 
 
+def test_a_killed_worker_says_how_it_ended_wherever_it_is_used(worker):
+    worker.kill()
+    for use in (lambda: list(worker.receive()), lambda: worker.submit("next", [1]), lambda: worker.ask([1])):
+        with pytest.raises(WorkerLost, match=r"^it was ended by SIGKILL$"):
+            use()
+    assert worker.task is None
+
+
 def test_waiting_ends_in_time_where_nobody_says_anything(worker):
     receive(worker, "ready")
     wait_for_workers([worker], -1.0)
