@@ -23,9 +23,11 @@ from hardlook.collect.results.answers import (
     POINTER_CONFLICT,
     SCREEN,
     VALID,
+    RevalidatedAnswers,
     classify_answers,
     classify_batches,
     count_classes,
+    revalidate_answers,
     unpack_circumstances,
     unpack_durations,
 )
@@ -36,7 +38,6 @@ from hardlook.collect.results.exclusion_rules import (
     parse_rules,
 )
 from hardlook.collect.results.quality import measure_images, measure_participants
-from hardlook.collect.results.revalidation import RevalidatedAnswers, revalidate_answers
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.tasks import ClickTask
 from hardlook.collect.study.validity import ClickValidator

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.collect.study.batch_times import TOLERANCE, TimedAnswer, is_too_quick
+from hardlook.collect.study.settings import TOLERANCE, TimedAnswer, is_too_quick
 
 SECONDS = st.floats(0, 100)
 
