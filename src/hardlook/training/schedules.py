@@ -1,10 +1,12 @@
-"""Learning rates as functions of the step: constant, step, multi-step and cosine, after a linear warm-up.
+"""Learning rates as functions of the step: constant, step, multi-step, cosine and polynomial, after a linear warm-up.
 
 >>> halving = Schedule("step", gamma=0.5, every=2)
 >>> [compute_rate(halving, 0.1, step, steps=4, epochs=4) for step in range(4)]
 [0.1, 0.1, 0.05, 0.05]
 >>> [round(compute_rate(Schedule("cosine"), 0.1, step, steps=4, epochs=4), 4) for step in range(4)]
 [0.1, 0.0854, 0.05, 0.0146]
+>>> [round(compute_rate(Schedule("polynomial", gamma=0.9), 1.0, step, steps=2, epochs=1), 4) for step in range(2)]
+[1.0, 0.5359]
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Literal, get_args
 
 from hardlook.errors import OptionError
 
-Kind = Literal["constant", "step", "multi-step", "cosine"]
+Kind = Literal["constant", "step", "multi-step", "cosine", "polynomial"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Schedule:
     """How the learning rate falls.
 
     `step` multiplies it by `gamma` every `every` epochs, `multi-step` at each of `milestones` (epochs); `cosine` lets
-    it fall to 0. `warm_up` epochs raise it linearly first.
+    it fall to 0, `polynomial` too, as the share of steps that are left to the power `gamma`. `warm_up` epochs raise it
+    linearly first.
     """
 
     kind: Kind = "constant"
@@ -48,6 +51,9 @@ def compute_rate(schedule: Schedule, rate: float, step: int, *, steps: int, epoc
     warm_up = int(schedule.warm_up * steps / epochs)
     if schedule.kind == "cosine" or step < warm_up:
         return compute_cosine(rate, step, steps, warm_up)
+    if schedule.kind == "polynomial":
+        left: float = (1 - (step - warm_up) / (steps - warm_up)) ** schedule.gamma
+        return rate * left
     if schedule.kind == "step":
         return rate * schedule.gamma ** (epoch // schedule.every)
     return rate * schedule.gamma ** sum(epoch >= milestone for milestone in schedule.milestones)

@@ -1,0 +1,200 @@
+"""The folder of a training: its state, history and the best weights; budgets in seconds, turned into images once.
+
+Everything here is the same for all that is trained; a `Trainee` of the loop knows the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from hardlook.fingerprints import hash_value
+from hardlook.training.checkpoint import read_card, remove_leftovers, replace_file, write_card, write_checkpoint
+from hardlook.training.loop import Calls, Record, Stage, Trainee, run_loop
+from hardlook.training.optimisers import MovingAverage
+from hardlook.training.recipes import Budget, StagePlan
+from hardlook.training.state import (
+    Progress,
+    append_line,
+    check_identity,
+    cut_lines,
+    read_lines,
+    read_progress,
+    restore_state,
+    save_state,
+)
+
+HISTORY, STATE, BUDGET = "history.jsonl", "training-state.safetensors", "budget.json"
+LAST = "last"
+"""The selection where nothing is validated."""
+
+
+class FolderStore:
+    """A training's folder: state, history, and checkpoints of the best weights by each selection."""
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any], card: Mapping[str, Any], main: str) -> None:
+        self.folder, self.identity, self.card, self.main = folder, dict(identity), dict(card), main
+
+    def read_progress(self) -> Progress:
+        """How far the training is; lines of the history after that are removed."""
+        reached = read_progress(self.folder / STATE, self.identity)
+        cut_lines(self.folder / HISTORY, reached.step)
+        return reached
+
+    def restore(self, module: nn.Module, optimiser: Optimizer | None, average: MovingAverage | None) -> None:
+        """Load the last saved state."""
+        restore_state(self.folder / STATE, module, optimiser, average)
+
+    def save(self, module: nn.Module, optimiser: Optimizer, average: MovingAverage | None, reached: Progress) -> None:
+        """Save the state."""
+        save_state(self.folder / STATE, module, optimiser, average, reached, self.identity)
+
+    def append(self, record: Record) -> None:
+        """Add a line to the history."""
+        line = {"step": record.step, "stage": record.stage, "lr": record.lr, **record.means}
+        line |= {f"validation_{name}": value for name, value in record.validation.items()}
+        append_line(self.folder / HISTORY, {**line, "seconds": round(record.seconds, 3)})
+
+    def keep_best(self, selection: str, module: nn.Module, record: Record) -> None:
+        """Write the checkpoint of a selection: the main one in the folder itself, others in folders within."""
+        folder = self.folder if selection == self.main else self.folder / f"by-{selection}"
+        chosen = {"by": selection, "step": record.step, "validation": dict(record.validation)}
+        write_checkpoint(folder, module.state_dict(), {**self.card, "selected": chosen, "finished": False})
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A training: its folder, its card and its history."""
+
+    folder: Path
+    card: Mapping[str, Any]
+    history: Sequence[Mapping[str, Any]]
+
+
+def read_trained(folder: Path) -> Trained:
+    """The training in a folder."""
+    return Trained(folder, read_card(folder), read_lines(folder / HISTORY))
+
+
+class LastStore(FolderStore):
+    """Without validation the last weights are kept."""
+
+    def save(self, module: nn.Module, optimiser: Optimizer, average: MovingAverage | None, reached: Progress) -> None:
+        """Save the state; at the end, the weights before it."""
+        if reached.step == self.card["steps"]:
+            chosen = {"by": self.main, "step": reached.step, "validation": {}}
+            write_checkpoint(self.folder, module.state_dict(), {**self.card, "selected": chosen, "finished": False})
+        super().save(module, optimiser, average, reached)
+
+
+def finish(folder: Path, main: str, reached: Progress) -> None:
+    """Say in every checkpoint of the folder that the training is finished, then remove its state."""
+    best = {name: {"accuracy": value, "step": step} for name, (value, step) in reached.best.items()}
+    for place in (*(folder / f"by-{name}" for name in reached.best if name != main), folder):
+        card = read_card(place)
+        write_card(place, {**card, "finished": True, "selections": best, "seconds": round(reached.seconds, 3)})
+    (folder / STATE).unlink(missing_ok=True)
+    (folder / BUDGET).unlink(missing_ok=True)
+
+
+def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
+    """Whether the folder holds this training, finished; an error where it holds another one."""
+    if not (folder / "checkpoint.json").is_file() or (folder / STATE).is_file():
+        return False
+    card = read_card(folder)
+    if not card.get("finished"):
+        return False
+    check_identity(card["identity"], identity)
+    return True
+
+
+def train_in_folder(
+    trainee: Trainee,
+    folder: Path,
+    fabric: Any,
+    card: Mapping[str, Any],
+    *,
+    selections: Sequence[str],
+    precision: str,
+    save_seconds: float | None = 30.0,
+    show_progress: Callable[[int], None] | None = None,
+) -> None:
+    """Run the loop in a folder, from where it was stopped; the first selection's weights are the folder's own.
+
+    `card` is what `checkpoint.json` says, with the `identity` of the training and its number of `steps`.
+    """
+    main = selections[0] if selections else LAST
+    kind = FolderStore if selections else LastStore
+    store = kind(folder, card["identity"], card, main)
+    if fabric.global_rank == 0:
+        remove_leftovers(folder)
+    reached = run_loop(
+        trainee, store, fabric, precision=precision, save_seconds=save_seconds, show_progress=show_progress
+    )
+    if fabric.global_rank == 0:
+        finish(folder, main, reached)
+    if fabric.world_size > 1:
+        fabric.barrier()
+
+
+def fingerprint_weights(start: Mapping[str, Tensor] | None) -> str | None:
+    """A hash of the weights that a training starts from; None without any."""
+    if start is None:
+        return None
+    return hash_value([[key, value.shape, float(value.double().sum())] for key, value in sorted(start.items())])
+
+
+def fix_budget(folder: Path, budget: Budget, fabric: Any, estimate: Callable[[float], int]) -> int:
+    """The budget in images, 0 for none. One in seconds is turned into images once, and kept for those who resume."""
+    if not budget.seconds:
+        return budget.images
+    path = folder / BUDGET
+    images = 0
+    if fabric.global_rank == 0:
+        if path.is_file():
+            images = int(json.loads(path.read_text())["images"])
+        else:
+            images = estimate(budget.seconds)
+            replace_file(path, json.dumps({"images": images}).encode())
+    return int(fabric.broadcast(images)) if fabric.world_size > 1 else images
+
+
+def estimate_images(
+    trainee: Trainee, plans: Sequence[StagePlan], seconds: float, fabric: Any, validations: int, *, tried: int = 5
+) -> int:
+    """How many images can be trained on in so many seconds: some steps of each stage and one validation are timed.
+
+    The trainee's module is changed by it: give it a copy.
+    """
+    wait: Callable[[], None] = torch.cuda.synchronize if fabric.device.type == "cuda" else lambda: None
+    costs = []
+    call = Calls(trainee.module)
+    stages: Sequence[Stage] = trainee.stages
+    for stage, plan in zip(stages, plans, strict=True):
+        trainee.start_stage(stage)
+        trainee.module.train()
+        times = []
+        for parts in trainee.draw_batches(plan.first, min(plan.first + tried, plan.last), 0, int(fabric.world_size)):
+            wait()
+            before = time.perf_counter()
+            for batch in parts:
+                with fabric.autocast():
+                    found = trainee.compute_loss(call, batch)
+                torch.autograd.backward(found.loss)
+            wait()
+            times.append(time.perf_counter() - before)
+        costs.append(min(times))  # the first step also compiles and allocates
+    before = time.perf_counter()
+    trainee.validate(trainee.module)
+    left = max(seconds - validations * (time.perf_counter() - before), 0.2 * seconds)
+    whole = sum(plan.steps * cost for plan, cost in zip(plans, costs, strict=True))
+    images = sum(plan.steps * plan.images for plan in plans)
+    return max(1, int(images * left / whole))
