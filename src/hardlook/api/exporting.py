@@ -15,7 +15,7 @@ def export_run(
     scored: ScoredRun, out: str | Path | TextIO, *, records: bool = True, records_to: str | Path | None = None
 ) -> int:
     """Write the document to a file or stream, and return the number of records; all checks come before any writing."""
-    from hardlook.report.export.writing import open_for_replacement, write_export
+    from hardlook.report.export.document import open_for_replacement, write_export
 
     file = Path(out) if isinstance(out, str | Path) else None
     beside = None if records_to is None else Path(records_to)

@@ -85,9 +85,9 @@ COMMANDS = {
         "hardlook.cli.serve:serve",
         "Serve an explorer of all runs below a folder: filter, sort, open units, compare models.",
     ),
-    "figure": ("hardlook.cli.figure:figure", "Write one chart of a run's report as SVG, PDF, PNG or CSV."),
+    "figure": ("hardlook.cli.report:figure", "Write one chart of a run's report as SVG, PDF, PNG or CSV."),
     "table": (
-        "hardlook.cli.figure:table",
+        "hardlook.cli.report:table",
         "Print one table of a run: `scores`, `all-scores`, `left-out`, `readings`, or any of its report.",
     ),
     "export": (

@@ -11,7 +11,7 @@ from hardlook.api.runs import Run
 from hardlook.cli.printing import get_output, print_output
 from hardlook.cloud.run_folders import open_run
 from hardlook.errors import OptionError
-from hardlook.report.export.writing import read_schema
+from hardlook.report.export.document import read_schema
 from hardlook.report.json_values import dump_json
 
 

@@ -21,7 +21,7 @@ from hardlook.harness.runs.scoring import score_run
 from hardlook.harness.runs.verification import repair_run, verify_run
 from hardlook.report.compare.comparison import compare_runs, read_runs
 from hardlook.report.explorer.run_data import RunData
-from hardlook.report.export.writing import write_export
+from hardlook.report.export.document import write_export
 from hardlook.report.leaderboard.board import make_run_entries
 from hardlook.report.leaderboard.runs import collect_runs
 from hardlook.report.run_report import write_report

@@ -5,7 +5,7 @@ import pytest
 
 from hardlook.harness.registry import BUILT_IN, STUDIES, find_benchmark
 from hardlook.harness.runs.launch import launch
-from hardlook.report.export.writing import write_export
+from hardlook.report.export.document import write_export
 
 SMALL = {"metacoco": {"tasks": 3, "resamples": 20}}
 

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from hardlook.models.conformance.checks import Finding
+from hardlook.models.conformance.contracts import Finding
 from hardlook.models.conformance.suite import check_model, check_named
 
 __all__ = ["Finding", "check_model", "check_named"]

@@ -18,8 +18,7 @@ import numpy as np
 
 from hardlook.models.answer_checks import AnswerError
 from hardlook.models.arguments import convert_arguments
-from hardlook.models.conformance.checks import Finding, RoleContract
-from hardlook.models.conformance.contracts import CONTRACTS
+from hardlook.models.conformance.contracts import CONTRACTS, Finding, RoleContract
 from hardlook.models.registry import check_roles, find, missing_members
 
 NO_DEVICE = "no-such-device"
