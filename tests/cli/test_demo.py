@@ -2,6 +2,7 @@
 
 import functools
 import html.parser
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,10 @@ def test_demo_runs_every_benchmark_and_links_its_pages(hardlook, tmp_path):
     assert len(links.targets) == 4 * len(BUILT_IN)
     assert all((Path(tmp_path) / "demo" / target).is_file() for target in links.targets)
     assert page.count("sound is better than faulty") == len(BUILT_IN)
+    for shown in (page, (tmp_path / "demo" / "closed-miou-faulty" / "report.html").read_text()):
+        captions = re.findall("<figcaption>.*?</figcaption>", shown, re.DOTALL)
+        (caption,) = (one for one in captions if "All images together have 0.752, more than any context:" in one)
+        assert "A context has 14 to 15 of the 22 classes, mostly harder ones" in caption
 
 
 def test_a_second_demo_finds_the_first_and_writes_the_same_page(hardlook, tmp_path):

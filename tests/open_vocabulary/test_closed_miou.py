@@ -164,3 +164,15 @@ def test_the_report_shows_classes_contexts_confusions_and_images(rehearsal):
     scorecard = BENCHMARK.score(records, rehearsal.options)
     titles = [section.title for section in BENCHMARK.report(records, scorecard)]
     assert titles == ["Classes", "Contexts", "Confusions", "Images"]
+
+
+def test_the_chart_of_contexts_says_why_all_images_are_above_it_only_where_they_are(rehearsal):
+    """In the planted world a faulty model's easy classes, the grounds, are each in one context."""
+    all_scenes = InMemoryRun("closed-miou", {"resamples": 20})
+    for run, explained in ((rehearsal, False), (all_scenes, True)):
+        records = run.records("planted-segmenter", {"stranger": 0.3})
+        (section,) = (
+            one for one in BENCHMARK.report(records, BENCHMARK.score(records, run.options)) if one.title == "Contexts"
+        )
+        chart = section.blocks[0]
+        assert explained == (chart.rows[0].value < chart.references[0][1]) == ("mostly harder ones" in chart.caption)

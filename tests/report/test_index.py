@@ -45,7 +45,17 @@ def test_no_entry_is_said():
 
 def test_a_glance_is_the_first_dot_chart_with_few_rows():
     blocks = [report_samples.curves(), report_samples.dots(40), report_samples.dots(5), report_samples.dots(7)]
-    drawn = draw_preview([Section("s", "", blocks)], key="k")
+    drawn, caption = draw_preview([Section("s", "", blocks)], key="k")
     (svg,) = svgs(drawn)
     assert len(list(svg.iter("circle"))) == 5
-    assert draw_preview([Section("s", "", blocks[:2])], key="k") == ""
+    assert caption == blocks[2].caption != ""
+    assert draw_preview([Section("s", "", blocks[:2])], key="k") == ("", "")
+
+
+def test_the_caption_of_a_drawing_stands_below_it_as_text():
+    drawn = draw_svg(report_samples.dots(5))
+    page = render_index([IndexEntry("t", "s", "a.html", (), drawn, f"Why `all` is above. {report_samples.HOSTILE}")])
+    outline = Outline(page)
+    assert page.index("<svg") < page.index("<figcaption>Why <code>all</code> is above.")
+    assert len(outline.all("script")) == 0
+    assert "<figcaption" not in render_index([IndexEntry("t", "s", "a.html", (), drawn)])

@@ -116,5 +116,5 @@ def index_entry(scored: ScoredRun, page: Path, index: Path) -> IndexEntry:
     href = quote(Path(os.path.relpath(page, index.parent)).as_posix())
     sections = scored.benchmark.report(scored.records, scored.scorecard)
     # The folder makes the key, so that ids differ between entries of one benchmark.
-    drawn = draw_preview(sections, key=f"run-{quote(href, safe='').replace('%', '-')}")
-    return IndexEntry(f"{card.title}: {scored.scorecard.model}", sentence, href, scores, drawn)
+    drawn, caption = draw_preview(sections, key=f"run-{quote(href, safe='').replace('%', '-')}")
+    return IndexEntry(f"{card.title}: {scored.scorecard.model}", sentence, href, scores, drawn, caption)

@@ -73,8 +73,9 @@ def _run_benchmark(name: str, out: Path) -> list[IndexEntry]:
             replace(score, name=titles[score.name]) for score in scored.scorecard.headline if score.name in titles
         ]
         sentence = f"{card.summary} Model: `{model}` {_format_arguments(arguments)}."
-        thumbnail = draw_preview(scored.benchmark.report(scored.records, scored.scorecard), key=folder)
-        entries.append(IndexEntry(f"{card.title}: {title} model", sentence, f"{folder}/report.html", scores, thumbnail))
+        drawn, caption = draw_preview(scored.benchmark.report(scored.records, scored.scorecard), key=folder)
+        page = f"{folder}/report.html"
+        entries.append(IndexEntry(f"{card.title}: {title} model", sentence, page, scores, drawn, caption))
     entries.append(_compare(name, runs, out))
     typer.echo(f"{name}: calibration", err=True)
     calibration = calibrate(name, card.calibrated)

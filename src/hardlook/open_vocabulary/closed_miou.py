@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, Quality, ScoreMeaning, Unit
 from hardlook.harness.records import Record
-from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import DistributionChart, DotChart, HeatMap, Section, Table, score_dot
 from hardlook.harness.tally import Entry, SumTally, score_tally, with_ranges
 from hardlook.harness.verdicts import describe_kind
-from hardlook.metrics.mean_iou import class_counts_of_pairs, class_iou
+from hardlook.metrics.mean_iou import MeanOver, class_counts_of_pairs, class_iou
 from hardlook.open_vocabulary.cards import DATA_LICENCE, misname_half
+from hardlook.open_vocabulary.lower_contexts import explain_lower_contexts
 from hardlook.open_vocabulary.miou.evaluation import (
     NO_LABEL,
     SCHEMA,
@@ -120,7 +120,7 @@ def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Sect
     """The sections of the report that have content: classes, contexts, confusions, images."""
     sections = [
         _build_classes(scorecard),
-        _build_contexts(scorecard),
+        _build_contexts(records, scorecard),
         _build_confusions(records),
         _build_images(records),
     ]
@@ -141,17 +141,20 @@ def _build_classes(scorecard: Scorecard) -> Section:
     return Section("Classes", text, (chart,))
 
 
-def _build_contexts(scorecard: Scorecard) -> Section | None:
+def _build_contexts(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
     ranked = sorted(find_scores(scorecard, "miou", "context"), key=lambda score: -score.value)
     if len(ranked) < 2:
         return None
+    total = scorecard.get("miou")
+    caption = "The same score over the images of one context."
+    if ranked[0].value < total.value:
+        caption = f"{caption} {_explain_lower_contexts(records, total)}".strip()
     chart = DotChart(
         "mIoU in each context",
-        "The same score over the images of one context. A class that does not occur in a context but is predicted "
-        "there counts as 0 (unless the reading is gt-only), so all contexts may lie below all images together.",
+        caption,
         tuple(score_dot(score, score.slice["context"]) for score in ranked),
         axis="mIoU",
-        references=(("all images", scorecard.get("miou").value),),
+        references=(("all images", total.value),),
     )
     cells = {
         (score.slice["class"], score.slice["context"]): score.value
@@ -168,22 +171,16 @@ def _build_contexts(scorecard: Scorecard) -> Section | None:
         row_axis="class",
         column_axis="context",
     )
-    text = describe_kind(scorecard, ranked, "mIoU in a context", ("context",))
-    if note := _explain_lower_contexts(ranked, scorecard.get("miou").value):
-        text = f"{text} {note}"
-    return Section("Contexts", text, (chart, heat))
+    return Section("Contexts", describe_kind(scorecard, ranked, "mIoU in a context", ("context",)), (chart, heat))
 
 
-def _explain_lower_contexts(ranked: Sequence[Score], whole: float) -> str:
-    """Why all contexts can lie below the score over all images; empty where they do not."""
-    if not ranked or ranked[0].value >= whole:
-        return ""
-    return (
-        f"All images together have {format_fixed(whole, 3)}, more than any context: that is no mean of these "
-        "values. A class that "
-        "is rare in a context, or predicted there and never true, counts there as a whole class with an IoU near 0; "
-        "over all images its other pixels outweigh that."
-    )
+def _explain_lower_contexts(records: pl.DataFrame, total: Score) -> str:
+    """Why every context lies below all images; in the chart's caption, so that it stands wherever the chart does."""
+    counts = count_pixels(records)
+    contexts = [(records["context"] == name).to_numpy() for name in sorted(set(records["context"]) - {""})]
+    inside = np.stack([counts[chosen].sum(0) for chosen in contexts])
+    over: MeanOver = "gt-only" if total.reading == "mean-over=gt-only" else "detectron2"
+    return explain_lower_contexts(counts.sum(0), inside, read_label_names(records), over)
 
 
 def _build_confusions(records: pl.DataFrame) -> Section | None:

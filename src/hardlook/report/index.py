@@ -21,13 +21,17 @@ _MAX_PREVIEW_ROWS = 12
 
 @dataclass(frozen=True)
 class IndexEntry:
-    """One report: `href` is relative or http(s); `thumbnail` is SVG made by `charts.draw_svg`, trusted as it is."""
+    """One report: `href` is relative or http(s); `thumbnail` is SVG made by `charts.draw_svg`, trusted as it is.
+
+    `caption` is what the report says below the same chart.
+    """
 
     title: str
     sentence: str
     href: str
     scores: Sequence[Score] = ()
     thumbnail: str = ""
+    caption: str = ""
 
 
 def render_index(entries: Sequence[IndexEntry], *, title: str = "Evaluation reports", text: str = "") -> str:
@@ -49,19 +53,20 @@ def render_index(entries: Sequence[IndexEntry], *, title: str = "Evaluation repo
                 "href": _check_link(entry.href),
                 "scores": [_prepare_score(score) for score in entry.scores],
                 "thumbnail": Markup(entry.thumbnail),
+                "caption": Markup(render_inline(entry.caption)),
             }
             for entry in entries
         ],
     )
 
 
-def draw_preview(sections: Sequence[Section], *, key: str) -> str:
-    """The first dot chart of few rows whose values differ, as SVG; empty where there is none."""
+def draw_preview(sections: Sequence[Section], *, key: str) -> tuple[str, str]:
+    """The first dot chart of few rows whose values differ: SVG and caption; both empty where there is none."""
     for section in sections:
         for block in section.blocks:
             if isinstance(block, DotChart) and 1 < len(block.rows) <= _MAX_PREVIEW_ROWS and not describe_flat(block):
-                return draw_svg(block, key=key)
-    return ""
+                return draw_svg(block, key=key), block.caption
+    return "", ""
 
 
 def _prepare_score(score: Score) -> dict[str, str]:
