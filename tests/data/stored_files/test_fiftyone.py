@@ -118,3 +118,14 @@ def test_folders_that_are_no_export_say_what_they_hold(tmp_path, folder):
             read(folder)
         with pytest.raises(DataError, match="there is no such folder"):
             read(tmp_path / "nowhere")
+
+
+def test_two_label_maps_of_one_image_are_both_named(folder):
+    (folder / "labels").mkdir()
+    for name in ("a.png", "a.tif", "b.png"):
+        PIL.Image.new("L", (10, 8), 1).save(folder / "labels" / name)
+    with pytest.raises(DataError, match=r"two label maps are called 'a': a\.png and a\.tif") as caught:
+        read_samples(folder)
+    assert caught.value.file == str(folder / "labels") and caught.value.unit == "a"
+    (folder / "labels" / "a.tif").unlink()
+    assert [sample.id for sample in read_samples(folder)] == ["a", "b"]

@@ -50,9 +50,11 @@ def read_samples(folder: Path) -> list[MapSample]:
     maps: dict[str, Path] = {}
     for path in sorted((folder / "labels").glob("*")):
         if path.suffix.lower() in _MAP_SUFFIXES:
-            if path.stem in maps:
-                raise DataError(f"two label maps are called {path.stem!r}", file=path, remedy="keep one of them")
-            maps[path.stem] = path
+            first = maps.setdefault(path.stem, path)
+            # Where file names have no case, a.png and a.PNG are one file.
+            if first != path and not path.samefile(first):
+                what = f"two label maps are called {path.stem!r}: {first.name} and {path.name}"
+                raise DataError(what, file=path.parent, unit=path.stem, remedy="keep one of them, or rename one")
     if not maps:
         raise _missing(folder)
     if lost := sorted(set(maps) - set(images)):
