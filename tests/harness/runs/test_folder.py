@@ -1,5 +1,7 @@
 import errno
 import os
+import shutil
+import stat
 import threading
 from pathlib import Path
 
@@ -9,7 +11,14 @@ from mounts import mounted
 from hardlook.cli.app import describe_os_error
 from hardlook.errors import DamagedFile, RunError
 from hardlook.harness.checked_json import format_checked_json
-from hardlook.harness.runs.folder import RunFolder, write_atomically, write_if_absent
+from hardlook.harness.runs.folder import (
+    RunFolder,
+    find_manifest_problem,
+    is_read_only_error,
+    make_folder,
+    write_atomically,
+    write_if_absent,
+)
 
 
 def test_write_whole_leaves_the_old_file_when_it_cannot_finish(tmp_path, monkeypatch):
@@ -137,6 +146,141 @@ def test_a_quota_names_the_file_and_the_space(tmp_path, monkeypatch, number):
     with pytest.raises(OSError, match=f"{os.strerror(number)}: this file needs 3 bytes") as caught:
         write_atomically(tmp_path / "file", "new")
     assert caught.value.filename == str(tmp_path / "file")
+
+
+def refuse_folders(monkeypatch, number):
+    """Let the sync of folders fail with an error number, that of files succeed."""
+    sync = os.fsync
+
+    def refuse(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(number, os.strerror(number))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", refuse)
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP])
+def test_a_file_system_that_cannot_sync_folders_is_no_error(tmp_path, monkeypatch, number):
+    refuse_folders(monkeypatch, number)
+    write_atomically(tmp_path / "a" / "file", "whole")
+    assert write_if_absent(tmp_path / "once", "first")
+    assert (tmp_path / "a" / "file").read_text() == "whole"
+
+
+def test_a_disk_that_fails_to_sync_a_folder_is_one(tmp_path, monkeypatch):
+    refuse_folders(monkeypatch, errno.EIO)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)) as caught:
+        write_atomically(tmp_path / "file", "new")
+    assert caught.value.errno == errno.EIO
+
+
+def test_a_folder_that_cannot_be_opened_is_not_synced(tmp_path, monkeypatch):
+    def refuse(path, flags):
+        raise PermissionError("no folders here")
+
+    monkeypatch.setattr(os, "open", refuse)
+    make_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+def test_without_hard_links_the_first_writer_still_wins(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "link", lambda *given: (_ for _ in ()).throw(OSError("no links here")))
+    assert write_if_absent(tmp_path / "once", "first") is True
+    assert write_if_absent(tmp_path / "once", "second") is False
+    assert (tmp_path / "once").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["once"]
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(3, "3 bytes"), (999, "999 bytes"), (1000, r"1\.0 kB"), (1_570_000, r"1\.6 MB")]
+)
+def test_the_space_that_a_file_needs_is_said_also_where_the_rest_is_unknown(tmp_path, monkeypatch, size, text):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "")
+
+    def unknown(path):
+        raise OSError("no such call")
+
+    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(shutil, "disk_usage", unknown)
+    with pytest.raises(OSError, match=f"no space left: this file needs ({text})(:|$)"):
+        write_atomically(tmp_path / "file", b"x" * size)
+
+
+@pytest.mark.parametrize(
+    ("number", "is_read_only"),
+    [(errno.EACCES, True), (errno.EPERM, True), (errno.EROFS, True), (errno.ENOSPC, False), (errno.ENOENT, False)],
+)
+def test_errors_of_read_only_folders_are_known_by_their_number(number, is_read_only):
+    assert is_read_only_error(OSError(number, "")) == is_read_only
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "run").write_text("a file")
+    with pytest.raises(RunError, match="this is a file, not a folder"):
+        RunFolder(tmp_path / "run").check_is_run_folder()
+    RunFolder(tmp_path / "absent").check_is_run_folder()
+
+
+def test_where_a_run_is_set_aside_is_returned(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    assert folder.set_aside() is None
+    for number in (1, 2):
+        folder.path.mkdir()
+        assert folder.set_aside() == (tmp_path / f"run.old-{number}").resolve()
+        assert not folder.path.exists()
+
+
+SOUND = {
+    "schema": "hardlook.run/1",
+    "benchmark": {"name": "b", "version": "1"},
+    "model": None,
+    "options": {},
+    "units": 12,
+    "batch_size": 4,
+    "answers": {"fingerprint": "f", "parts": {}},
+    "created": "now",
+}
+NOTE = {"what": "images", "count": 1, "why": "unreadable", "examples": []}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({}, ""),
+        ({"model": {"name": "m"}}, ""),
+        ({"left_out": [NOTE, {**NOTE, "kept": 3}]}, ""),
+        ({"answers": {"fingerprint": "f"}}, ""),
+        ({"benchmark": "b"}, "cannot be used: benchmark is not an object"),
+        ({"options": []}, "cannot be used: options is not an object"),
+        ({"units": "12"}, "cannot be used: units is not of type int"),
+        ({"units": True}, "cannot be used: units is not of type int"),
+        ({"batch_size": 4.0}, "cannot be used: batch_size is not of type int"),
+        ({"created": 3}, "cannot be used: created is not of type str"),
+        ({"benchmark": {"name": "b"}}, "cannot be used: the benchmark has no name, or no version"),
+        ({"benchmark": {"version": "1"}}, "cannot be used: the benchmark has no name, or no version"),
+        ({"benchmark": {"name": "b", "version": 1}}, "cannot be used: the benchmark has no name, or no version"),
+        ({"model": "m"}, "cannot be used: model is not an object with a name"),
+        ({"model": {"args": {}}}, "cannot be used: model is not an object with a name"),
+        ({"answers": {"fingerprint": "f", "parts": []}}, "cannot be used: parts of answers is not an object"),
+        ({"answers": {}}, "cannot be used: answers has no fingerprint"),
+        ({"answers": {"fingerprint": 7}}, "cannot be used: answers has no fingerprint"),
+        ({"left_out": {}}, "cannot be used: left_out is not a list of notes"),
+        ({"left_out": [NOTE, "more"]}, "cannot be used: left_out is not a list of notes"),
+        ({"left_out": [{**NOTE, "other": 1}]}, "cannot be used: left_out is not a list of notes"),
+    ],
+)
+def test_what_makes_a_manifest_unusable_is_said(tmp_path, change, problem):
+    manifest = {**SOUND, **change}
+    assert find_manifest_problem(manifest) == problem
+    folder = RunFolder(tmp_path)
+    folder.manifest_path.write_text(format_checked_json(manifest))
+    if not problem:
+        assert folder.read_manifest() == manifest
+        return
+    with pytest.raises(DamagedFile, match=problem):
+        folder.read_manifest()
 
 
 @pytest.mark.parametrize("flaw", ["units", "checksum"])
