@@ -13,6 +13,7 @@ def test_points_are_positive_rows_then_negative_rows_in_order_of_clicks():
     assert pack_clicks([clicks])[0].tolist() == [[1, 2, 0], [5.5, 6.25, 2], [3, 4, 1], [-1, -1, -1]]
     assert pack_clicks([clicks, []])[1].tolist() == [[-1, -1, -1]] * 4
     assert pack_clicks([clicks], limit=1)[0].tolist() == [[1, 2, 0], [-1, -1, -1]]
+    assert pack_clicks([clicks], limit=2)[0].tolist() == [[1, 2, 0], [-1, -1, -1], [3, 4, 1], [-1, -1, -1]]
     assert pack_clicks([[]]).shape == (1, 2, 3), "a network wants at least one row per sign"
     assert pack_clicks([clicks], places=3).shape == (1, 6, 3)
     with pytest.raises(ValueError, match="2 clicks of one sign do not fit into 1"):

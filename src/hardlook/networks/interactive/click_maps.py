@@ -36,28 +36,28 @@ def pack_clicks(
 ) -> Tensor:
     """Points (B, 2n, 3) float32 of B click lists, n the most clicks of one sign in a list, at least 1.
 
-    With `limit` only the first `limit` clicks of each list count; `places` sets n, at least what the lists need.
+    With `limit` only the first `limit` clicks of each list are given, and n is that of all clicks, at most `limit`.
+    `places` sets n, at least what the lists need.
     """
-    taken = [list(clicks[:limit]) for clicks in courses]
-    most = max(
-        (sum(bool(click[2]) is sign for click in clicks) for clicks in taken for sign in (True, False)), default=0
-    )
+    signs = (True, False)
+    most = max((sum(bool(click[2]) is sign for click in clicks) for clicks in courses for sign in signs), default=0)
+    most = most if limit is None else min(most, limit)
     rows = max(1, most) if places is None else places
     if rows < most:
         raise ValueError(f"{most} clicks of one sign do not fit into {rows} places")
     packed = [
-        [*signed, *([(-1.0, -1.0, -1.0)] * (rows - len(signed)))]
-        for clicks in taken
-        for sign in (True, False)
-        for signed in [
-            [
-                (float(row), float(column), float(place))
-                for place, (row, column, positive) in enumerate(clicks)
-                if bool(positive) is sign
-            ]
-        ]
+        row for clicks in courses for sign in signs for row in _fill_rows(clicks[:limit], positive=sign, rows=rows)
     ]
-    return torch.tensor(packed, dtype=torch.float32, device=device).reshape(len(taken), 2 * rows, 3)
+    return torch.tensor(packed, dtype=torch.float32, device=device).reshape(len(courses), 2 * rows, 3)
+
+
+def _fill_rows(clicks: Sequence[Click], *, positive: bool, rows: int) -> list[tuple[float, float, float]]:
+    found = [
+        (float(row), float(column), float(place))
+        for place, (row, column, sign) in enumerate(clicks)
+        if bool(sign) is positive
+    ]
+    return found + [(-1.0, -1.0, -1.0)] * (rows - len(found))
 
 
 def flip_clicks(clicks: Sequence[Click], width: int) -> list[Click]:
@@ -73,7 +73,7 @@ def disk_maps(points: Tensor, size: tuple[int, int], *, radius: float, dtype: to
 def distance_maps(
     points: Tensor, size: tuple[int, int], *, norm_radius: float, dtype: torch.dtype = torch.float32
 ) -> Tensor:
-    """(B, 2, H, W) in [0, 1]: tanh of twice the distance to the nearest click of that sign in units of `norm_radius`."""
+    """(B, 2, H, W) in [0, 1]: tanh of twice the distance to the nearest click of that sign over `norm_radius`."""
     return _squared_distances(points, size, norm_radius).sqrt_().mul_(2).tanh_().to(dtype)
 
 
