@@ -164,16 +164,17 @@ class _Loop:
         for stage in trainee.stages:
             if self.reached.step >= stage.last:
                 continue
+            inside = self.reached.step > stage.first
+            if resumed and not inside:
+                # The stage begins with what the one before it left, and may change it.
+                self.store.restore(trainee.module, None, None)
             optimiser = trainee.start_stage(stage)
             # Anew for each stage: it may train parameters that were frozen in the one before.
             wrapped = self.fabric.setup_module(Calls(trainee.module))
             average = MovingAverage(trainee.module, stage.ema) if stage.ema else None
             if resumed:
-                # At the first step of a stage the saved optimiser and average are those of the stage before.
-                inside = self.reached.step > stage.first
-                self.store.restore(trainee.module, optimiser if inside else None, average if inside else None)
-                if average is not None and not inside:
-                    average = MovingAverage(trainee.module, stage.ema)
+                if inside:
+                    self.store.restore(trainee.module, optimiser, average)
                 load_scaler(self.fabric, dict(self.reached.scaler))
                 resumed = False
             self._run_stage(stage, wrapped, optimiser, average)

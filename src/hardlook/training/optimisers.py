@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -31,6 +32,15 @@ def build_optimiser(module: nn.Module, recipe: StageRecipe) -> Optimizer:
     parts: list[dict[str, Any]] = [
         {"params": groups[key], "factor": recipe.part_lr.get(key, recipe.lr) / recipe.lr} for key in sorted(groups)
     ]
+    return _build(parts, recipe)
+
+
+def build_from_groups(groups: Sequence[tuple[list[nn.Parameter], float]], recipe: StageRecipe) -> Optimizer:
+    """The optimiser of groups of parameters, each with its factor of the learning rate."""
+    return _build([{"params": parameters, "factor": factor} for parameters, factor in groups if parameters], recipe)
+
+
+def _build(parts: list[dict[str, Any]], recipe: StageRecipe) -> Optimizer:
     if recipe.optimiser == "sgd":
         settings: dict[str, Any] = {"momentum": recipe.momentum, "nesterov": recipe.nesterov}
         return torch.optim.SGD(parts, lr=recipe.lr, weight_decay=recipe.weight_decay, **settings)

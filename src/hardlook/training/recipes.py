@@ -28,10 +28,10 @@ GENERAL_SOURCE = "hardlook's defaults: no published recipe in the table"
 
 @dataclass(frozen=True)
 class StageRecipe:
-    """One stage of a training: on labelled batches (`classes`) or on few-shot tasks (`episodes`).
+    """One stage of a training: on few-shot tasks (`episodes`) or on labelled batches (`classes`, `distillation`).
 
     `lr` is the learning rate, `part_lr` that of parameters whose names begin with a key. A step of `episodes` has
-    `tasks` tasks, an epoch `episodes` tasks; a step of `classes` has `batch` images, an epoch all images once. `clip`
+    `tasks` tasks, an epoch `episodes` tasks; a step of the others has `batch` images, an epoch all images once. `clip`
     bounds the norm of the gradient and `ema` is the decay of the weights' moving average, 0 for neither. `accumulate`
     splits a step into so many backward passes.
     """
@@ -100,9 +100,9 @@ class Recipe:
     def images_per_step(self, stage: StageRecipe) -> int:
         """Images that a step of the stage trains on; each view of an image counts."""
         return (
-            stage.batch * self.views
-            if stage.stage == "classes"
-            else stage.tasks * self.ways * (self.shots + self.queries)
+            stage.tasks * self.ways * (self.shots + self.queries)
+            if stage.stage == "episodes"
+            else stage.batch * self.views
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def find_recipe(method: str, backbone: str, stages: Sequence[str]) -> Recipe:
         best = next((row for row in fitting if row["backbone"] == backbone), None)
         found.append(best or next((row for row in fitting if row["backbone"] == ANY), {"stage": stage}))
     last = found[-1]
-    recipe = Recipe(method, backbone, tuple(map(_parse_stage, found)))
+    recipe = Recipe(method, backbone, tuple(map(parse_stage, found)))
     sources = list(dict.fromkeys(row.get("source") or GENERAL_SOURCE for row in found))
     common: dict[str, Any] = {name: int(last[name]) for name in ("ways", "shots", "queries") if last.get(name)}
     return replace(
@@ -149,12 +149,12 @@ def change_recipe(recipe: Recipe, given: Mapping[str, Any]) -> Recipe:
         scope, _, name = key.rpartition(".")
         if scope in ("option", "backbone"):
             place = "options" if scope == "option" else "backbone_options"
-            inner: dict[str, Any] = {place: {**getattr(recipe, place), name: _parse_value(str(value))}}
+            inner: dict[str, Any] = {place: {**getattr(recipe, place), name: parse_value(str(value))}}
             recipe = replace(recipe, **inner)
         elif key in _COMMON:
             recipe = replace(recipe, **{key: _convert(key, value, getattr(recipe, key))})
         elif name in stage_names and scope in ("", *(stage.stage for stage in recipe.stages)):
-            changed = [_change_stage(one, name, value) if scope in ("", one.stage) else one for one in recipe.stages]
+            changed = [change_stage(one, name, value) if scope in ("", one.stage) else one for one in recipe.stages]
             recipe = replace(recipe, stages=tuple(changed))
         else:
             known = ", ".join(sorted({*_COMMON, *stage_names}))
@@ -166,7 +166,8 @@ def change_recipe(recipe: Recipe, given: Mapping[str, Any]) -> Recipe:
     return replace(recipe, changed=(*recipe.changed, *given))
 
 
-def _change_stage(stage: StageRecipe, name: str, value: Any) -> StageRecipe:
+def change_stage(stage: StageRecipe, name: str, value: Any) -> StageRecipe:
+    """The stage with another value of one of its settings, or of its schedule's."""
     if name in _SCHEDULE:
         inner = _SCHEDULE[name]
         return replace(
@@ -189,7 +190,8 @@ def _convert(name: str, value: Any, now: Any) -> Any:
         raise OptionError(what, remedy=f"give a {type(now).__name__}") from None
 
 
-def _parse_stage(row: Mapping[str, str]) -> StageRecipe:
+def parse_stage(row: Mapping[str, str]) -> StageRecipe:
+    """The stage that a row of a table describes; cells that are empty leave the default."""
     stage = StageRecipe(stage=row["stage"])
     wanted = (
         "optimiser",
@@ -206,17 +208,18 @@ def _parse_stage(row: Mapping[str, str]) -> StageRecipe:
     # The schedule's kind comes after the numbers that it needs.
     for name in (*wanted, "clip", "ema", "gamma", "every", "milestones", "warm_up", "schedule"):
         if row.get(name):
-            stage = _change_stage(stage, name, row[name])
+            stage = change_stage(stage, name, row[name])
     return replace(stage, part_lr={key: float(value) for key, value in _parse_options(row.get("part_lr", "")).items()})
 
 
 def _parse_options(text: str) -> dict[str, Any]:
     """`a=1; b=x` as a mapping."""
     pairs = (part.strip().partition("=")[::2] for part in text.split(";") if part.strip())
-    return {key: _parse_value(value) for key, value in pairs}
+    return {key: parse_value(value) for key, value in pairs}
 
 
-def _parse_value(text: str) -> Any:
+def parse_value(text: str) -> Any:
+    """A truth value, a number, or the text itself."""
     if text in ("yes", "true", "True", "no", "false", "False"):
         return text in ("yes", "true", "True")
     for kind in (int, float):

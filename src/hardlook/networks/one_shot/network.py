@@ -8,6 +8,7 @@ together; `forward` does all three for whole batches, as the released programs d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import torch
@@ -70,6 +71,14 @@ class OneShotNetwork(nn.Module, ABC):
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The loss of labelled images, where "classes" is a stage: labels (B, H, W) among the training classes."""
         raise NotImplementedError(f"{type(self).__name__} is not trained on labelled images")
+
+    def load_backbone(self, state: Mapping[str, Tensor]) -> None:
+        """Copy the weights of a backbone into this network's; the names are the backbone's own.
+
+        Networks that hold their backbone under another name than `backbone` say how.
+        """
+        backbone: nn.Module = self.get_submodule("backbone")
+        backbone.load_state_dict({key: value for key, value in state.items() if key in backbone.state_dict()})
 
     def list_groups(self) -> list[tuple[list[nn.Parameter], float]]:
         """The parameters that are trained, in groups, each with its factor of the learning rate."""
