@@ -62,6 +62,7 @@ from hardlook.collect.store.tables import (
     PLATFORM_IDS,
     PROGRESS,
     Catalogue,
+    lock_progress,
 )
 from hardlook.collect.study.tasks import CHECK_SUBJECT, Item
 
@@ -467,16 +468,6 @@ def return_abandoned(database: Database, rules: BatchRules, now: float) -> int:
     batches = database.read(lambda connection: connection.scalars(abandoned, left).all())
     # One transaction per batch, so that no participant waits for all of them.
     return sum(database.write(return_batch, batch, left, rules.needed, now, rules.is_too_quick) for batch in batches)
-
-
-def lock_progress(connection: Connection, device: str, items: Collection[str]) -> None:
-    """Lock the progress rows of these items, always in one order, so that no two transactions wait for each other."""
-    connection.execute(
-        select(PROGRESS.c.item)
-        .where(PROGRESS.c.device == device, PROGRESS.c.item.in_(items))
-        .order_by(PROGRESS.c.item)
-        .with_for_update(key_share=True)
-    )
 
 
 def find_trial(connection: Connection, participant: str, id: str) -> Trial | None:

@@ -33,7 +33,6 @@ from sqlalchemy import ColumnElement, Connection, Float, Integer, Row, Select, f
 from hardlook.collect.store import batches, participants
 from hardlook.collect.store.backup import copy_database
 from hardlook.collect.store.database import Database, format_address, parse_address
-from hardlook.collect.store.deletion import count_deleted, delete_participant, number_participants
 from hardlook.collect.store.migrations import migrate, read_layout
 from hardlook.collect.store.records import (
     LANGUAGE,
@@ -282,16 +281,16 @@ class Store:
             return connection.execute(_PARTICIPANTS).all(), set(connection.scalars(select(DELETED.c.number)))
 
         rows, deleted = self._database.read(read)
-        numbers = pl.Series("number", number_participants(len(rows), deleted), pl.UInt32())
+        numbers = pl.Series("number", participants.number_participants(len(rows), deleted), pl.UInt32())
         return _make_frame(_PARTICIPANTS, rows).with_columns(numbers)
 
     def delete_participant(self, id: str) -> int:
         """Delete all that is stored about a participant; the number that they had; a `Refusal` for an unknown id."""
-        return self._database.write(delete_participant, id)
+        return self._database.write(participants.delete_participant, id)
 
     def count_deleted(self) -> int:
         """How many participants were deleted on request."""
-        return self._database.read(lambda opened: count_deleted(opened) if is_prepared(opened) else 0)
+        return self._database.read(lambda opened: participants.count_deleted(opened) if is_prepared(opened) else 0)
 
     def copy(self, file: Path) -> None:
         """Write all that is stored at one moment to a SQLite file, while others go on writing."""

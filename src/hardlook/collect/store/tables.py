@@ -6,7 +6,7 @@ of one participant, two answers to one assignment. Times are seconds since 1970 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -196,6 +196,16 @@ def create_tables(
     if rows:
         connection.execute(sa.insert(PROGRESS), rows)
     return catalogue
+
+
+def lock_progress(connection: sa.Connection, device: str, items: Collection[str]) -> None:
+    """Lock the progress rows of these items, always in one order, so that no two transactions wait for each other."""
+    connection.execute(
+        sa.select(PROGRESS.c.item)
+        .where(PROGRESS.c.device == device, PROGRESS.c.item.in_(items))
+        .order_by(PROGRESS.c.item)
+        .with_for_update(key_share=True)
+    )
 
 
 def lock_layout(connection: sa.Connection) -> None:
