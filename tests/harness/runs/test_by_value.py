@@ -29,3 +29,7 @@ def test_what_cannot_be_pickled_names_its_class_and_the_remedy():
     with pytest.raises(ModelError, match="this generator cannot be sent") as caught:
         pickle.dumps(ByValue(number for number in range(3)))
     assert "engine='inline'" in str(caught.value)
+
+
+def test_the_value_comes_back_in_the_same_process_too():
+    assert pickle.loads(pickle.dumps(ByValue([1, {"two": 3}]))) == ByValue([1, {"two": 3}])

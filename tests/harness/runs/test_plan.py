@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -198,3 +199,52 @@ def test_data_without_units_are_an_error():
     empty = replace(BENCHMARK, list_units=lambda options: [])
     with pytest.raises(DataError, match="benchmark 'closed-miou' finds no units in this data"):
         list_units(empty, BENCHMARK.options())
+
+
+def test_garbage_is_collected_after_units_are_listed_only_where_it_was_before(monkeypatch):
+    seen = []
+
+    def list_paused(options):
+        seen.append(gc.isenabled())
+        return UNITS[:2]
+
+    benchmark, was_enabled = replace(BENCHMARK, list_units=list_paused), gc.isenabled()
+    try:
+        for switch, expected in ((gc.enable, True), (gc.disable, False)):
+            switch()
+            assert len(list_units(benchmark, BENCHMARK.options(scenes=2))) == 2
+            assert gc.isenabled() is expected
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
+    assert seen == [False, False]
+
+
+def test_units_whose_files_do_not_fit_into_memory_leave_the_benchmarks_own_size():
+    device = Device(1.0, 0.1, memory=1000)
+
+    def prepare(unit):
+        raise MemoryError
+
+    device.prepare = prepare
+    assert device.choose() == BENCHMARK.card.batch_size
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ("a1b2", "xxh3:c3", True),
+        ("xxh3:a1", "xxh3:c3", False),
+        ("a1b2", "c3d4", False),
+    ],
+)
+def test_hashes_of_version_0_1_are_said_to_cover_less(before, now, told):
+    plan = planned()
+    plan = replace(plan, parts={**plan.parts, "data voc": now})
+    with pytest.raises(ChangedRun) as caught:
+        check_unchanged({**plan.parts, "data voc": before}, plan, Path("run"))
+    assert ("version 0.1 hashed only the ends of files" in caught.value.what) == told
+    assert "start again with --new" in caught.value.remedy
+    # Of data alone: other parts were never hashed so.
+    with pytest.raises(ChangedRun) as caught:
+        check_unchanged({**plan.parts, "model": before}, replace(plan, parts={**plan.parts, "model": now}), Path("run"))
+    assert "version 0.1" not in caught.value.what

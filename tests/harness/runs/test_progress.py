@@ -1,10 +1,18 @@
 import io
 import sys
+import types
 
 import pytest
 
 from hardlook.harness.runs import progress as module
-from hardlook.harness.runs.progress import BarProgress, LineProgress, format_duration, make_progress
+from hardlook.harness.runs.progress import (
+    BarProgress,
+    LineProgress,
+    NotebookProgress,
+    format_duration,
+    make_progress,
+    open_progress,
+)
 
 
 def test_one_line_a_minute_with_rate_and_time_left(monkeypatch):
@@ -57,8 +65,6 @@ def test_the_bar_counts_units_and_failures():
 
 
 def test_a_notebook_gets_one_output_that_is_updated(monkeypatch):
-    import types
-
     from hardlook.harness.runs import progress
 
     shown = []
@@ -89,8 +95,6 @@ def test_a_notebook_gets_one_output_that_is_updated(monkeypatch):
 
 
 def test_a_terminal_of_ipython_is_no_notebook(monkeypatch):
-    import types
-
     from hardlook.harness.runs.progress import is_notebook
 
     ipython = types.ModuleType("IPython")
@@ -99,3 +103,74 @@ def test_a_terminal_of_ipython_is_no_notebook(monkeypatch):
     assert not is_notebook()
     ipython.get_ipython = lambda: None
     assert not is_notebook()
+
+
+def test_the_bar_shows_the_rate_of_this_session_and_failures_only_where_there_are_some(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    with BarProgress(10, 4) as bar:
+        task = bar.bar.tasks[0]
+        assert task.fields["rate"] == "" and task.description == "units"
+        now[0] += 2.0
+        bar.advance(3, 0)
+        assert task.fields["rate"] == "1.5/s"
+        now[0] += 2.0
+        bar.advance(3, 2)
+        assert task.fields["rate"] == "1.5/s [red]2 failed"
+        bar.advance(0, 1)
+        assert task.fields["rate"] == "1.5/s [red]3 failed"
+
+
+def test_the_bar_of_a_notebook_has_rate_and_time_left_and_is_drawn_now_and_then(monkeypatch):
+    now, drawn = [50.0], []
+    handle = types.SimpleNamespace(update=drawn.append)
+
+    def display(html, display_id):
+        assert display_id is True
+        drawn.append(html)
+        return handle
+
+    shown = types.SimpleNamespace(HTML=str, display=display)
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module.importlib, "import_module", lambda name: shown)
+    bar = NotebookProgress(100, 20)
+    assert drawn[-1].endswith(" 20 of 100 units, 0.0/s, unknown time left")
+    now[0] = 60.0
+    bar.advance(20, 0)
+    assert drawn[-1].endswith(" 40 of 100 units, 2.0/s, 30 s left")
+    count = len(drawn)
+    now[0] += module.DRAW_SECONDS / 2
+    bar.advance(1, 1)
+    assert len(drawn) == count
+    now[0] += module.DRAW_SECONDS / 2
+    bar.advance(1, 1)
+    assert len(drawn) == count + 1 and " 42 of 100 units, 2 failed, " in drawn[-1]
+    bar.advance(58, 0)
+    assert len(drawn) == count + 2 and " 100 of 100 units, 2 failed, " in drawn[-1]
+    assert 'value="100" max="100"' in drawn[-1]
+
+
+def test_a_bar_is_started_only_for_what_is_left_and_ended_with_the_block(monkeypatch):
+    started = []
+
+    class Recorded(module.NoProgress):
+        def __init__(self, total, done):
+            started.append((total, done))
+
+        def advance(self, units, failed):
+            started.append(("advance", units, failed))
+
+        def __exit__(self, *raised):
+            started.append("end")
+
+    monkeypatch.setattr(module, "make_progress", Recorded)
+    with open_progress(quiet=False) as start:
+        start(5, 5)(0, 0)
+        start(5, 6)(0, 0)
+        start(5, 4)(1, 0)
+        assert started == [(5, 4), ("advance", 1, 0)]
+    assert started[-1] == "end"
+    started.clear()
+    with open_progress(quiet=True) as start:
+        start(5, 0)(5, 0)
+    assert started == []
