@@ -185,20 +185,23 @@ VGG16_WIDTHS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 51
 class VGG16(nn.Module):
     """VGG16 with torchvision's names; a stage ends with its pooling, but for the last.
 
-    `normalise` adds batch normalisation; `classes` the layers `classifier`, which only `classify` uses.
+    `normalise` adds batch normalisation; `classes` the layers `classifier`, which only `classify` uses. `dilated` keeps
+    an eighth of the image's size, as in DeepLab: pooling over 3 x 3, the fourth without a stride, and a last stage of
+    dilation 2.
     """
 
-    def __init__(self, *, normalise: bool = False, classes: int = 0) -> None:
+    def __init__(self, *, normalise: bool = False, dilated: bool = False, classes: int = 0) -> None:
         super().__init__()
         self.channels = tuple(widths[-1] for widths in VGG16_WIDTHS)
         layers: list[nn.Module] = []
         self.ends, inputs = [], 3
-        for widths in VGG16_WIDTHS:
+        for number, widths in enumerate(VGG16_WIDTHS, start=1):
+            dilation = 2 if dilated and number == 5 else 1
             for width in widths:
-                layers.append(nn.Conv2d(inputs, width, 3, padding=1))
+                layers.append(nn.Conv2d(inputs, width, 3, padding=dilation, dilation=dilation))
                 layers += [nn.BatchNorm2d(width), nn.ReLU()] if normalise else [nn.ReLU()]
                 inputs = width
-            layers.append(nn.MaxPool2d(2, 2))
+            layers.append(nn.MaxPool2d(3, 1 if number > 3 else 2, 1) if dilated else nn.MaxPool2d(2, 2))
             self.ends.append(len(layers))
         self.features = nn.Sequential(*layers)
         if classes:
@@ -207,7 +210,10 @@ class VGG16(nn.Module):
         initialise(self)
 
     def list_stages(self) -> list[nn.Module]:
-        """Five stages, at 1/2, 1/4, 1/8, 1/16 and 1/16 of the image's size; the last pooling is left out."""
+        """Five stages, at 1/2, 1/4, 1/8 and twice 1/16 of the image's size or `dilated` thrice 1/8.
+
+        The last pooling is left out.
+        """
         layers, starts = list(self.features), [0, *self.ends[:-1]]
         ends = [*self.ends[:-1], self.ends[-1] - 1]
         return [nn.Sequential(*layers[start:end]) for start, end in zip(starts, ends, strict=True)]
@@ -242,12 +248,13 @@ def build_backbone(name: str, variant: Variant = "plain", **options: Any) -> Res
     """
     base, _, suffix = name.partition("-")
     if base == "vgg16" and suffix in ("", "bn"):
-        return VGG16(normalise=suffix == "bn", classes=options.get("classes", 0))
-    chosen = suffix or variant
-    if base not in DEPTHS or chosen not in get_args(Variant):
+        chosen = {key: options[key] for key in ("dilated", "classes") if key in options}
+        return VGG16(normalise=suffix == "bn", **chosen)
+    kind = suffix or variant
+    if base not in DEPTHS or kind not in get_args(Variant):
         known = [*DEPTHS, *(f"resnet50-{one}" for one in get_args(Variant)), "vgg16", "vgg16-bn"]
         raise OptionError(f"no backbone {name!r}", remedy=f"one of {', '.join(known)}")
-    return ResNet(DEPTHS[base], chosen, **options)  # type: ignore[arg-type]
+    return ResNet(DEPTHS[base], kind, **options)  # type: ignore[arg-type]
 
 
 def run_stages(stages: Iterable[nn.Module], x: Tensor) -> Features:
