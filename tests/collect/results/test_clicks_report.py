@@ -18,6 +18,7 @@ from hardlook.collect.results.clicks_report import (
     describe_results,
 )
 from hardlook.collect.results.exclusion_rules import ExclusionRules
+from hardlook.errors import DataError
 from hardlook.rclicks.user_clicks.comparison import ClickSetComparison, PairScores
 
 
@@ -262,3 +263,49 @@ def test_stems_of_several_datasets_are_told(gathered, stems, words):
     vars(fresh)["previews"] = replace(fresh.previews, ambiguous_stems=stems, left_out=3)
     said = " ".join(describe_results(fresh))
     assert (words in said) if words else ("several datasets" not in said)
+
+
+def test_the_mode_is_named_where_a_study_has_several_and_the_picture_is_of_one(collected, small):
+    several = ClickGalleries(collected)
+    task = collected.study.tasks[0]
+    name = (task.dataset, task.full_stem)
+    assert several._add_example(name, "by device", "both").unit == f"{'/'.join(name)} (by device)"
+    assert several._add_example(name, "by device", "one", "text").unit == f"{'/'.join(name)} (text, by device)"
+    single = collect_clicks(small.study, small.store)
+    task = single.study.tasks[0]
+    name = (task.dataset, task.full_stem)
+    assert ClickGalleries(single)._add_example(name, "by device", "", "text").unit == f"{'/'.join(name)} (by device)"
+
+
+def test_an_image_that_cannot_be_read_leaves_its_error_in_the_gallery(collected, monkeypatch):
+    def refuse(path):
+        raise DataError("this is no image", file="a.png")
+
+    galleries, task = ClickGalleries(collected), collected.study.tasks[0]
+    monkeypatch.setattr(clicks_report, "read_image", refuse)
+    example = galleries._add_example((task.dataset, task.full_stem), "by device", "caption")
+    assert "this is no image" in galleries.pictures[example.unit] and example.caption == "caption"
+
+
+@pytest.mark.parametrize(("late", "shown"), [(0.4, False), (1.0, True)])
+def test_lateness_has_a_chart_from_a_millisecond_on(small, late, shown):
+    fresh = collect_clicks(small.study, small.store)
+    vars(fresh)["quality"] = fresh.quality.with_columns(pl.lit(late).alias("late_ms"))
+    assert ("Lateness by participant" in blocks_of(fresh)) == shown
+
+
+@pytest.mark.parametrize("idle", [0, 1, 2])
+def test_participants_without_an_answer_are_counted(small, idle):
+    fresh = collect_clicks(small.study, small.store)
+    nobody = fresh.quality.head(1).with_columns(pl.lit(0, fresh.quality.schema["answers"]).alias("answers"))
+    vars(fresh)["quality"] = pl.concat([fresh.quality, *[nobody] * idle])
+    [section] = [one for one in build_sections(fresh, ClickGalleries(fresh)) if one.title == "Participants"]
+    words = {
+        0: "",
+        1: "1 participant joined without an answer and is",
+        2: "2 participants joined without an answer and are",
+    }
+    assert section.text.endswith(f" {words[idle]} not listed." if idle else "returned before its end.")
+    vars(fresh)["quality"] = pl.concat([nobody] * (idle + 1))
+    [section] = [one for one in build_sections(fresh, ClickGalleries(fresh)) if one.title == "Participants"]
+    assert section.text == f"{idle + 1} participant{'s' if idle else ''} joined; none has answered yet."

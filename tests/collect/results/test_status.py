@@ -201,3 +201,28 @@ def test_batches_needed_follow_from_what_closed_ones_brought(tmp_path):
         found = build_status(study, store, now=0.0)
     # Two batches brought four answers, so the 40 that are missing need 20.
     assert (found["by_device"]["pc"]["valid"], found["batches_needed"]["pc"]) == (4, 20)
+
+
+@pytest.mark.parametrize(("tasks", "trained"), [(0, None), (2, 1)])
+def test_who_is_trained_is_counted_where_there_is_a_training_round(tmp_path, tasks, trained):
+    study = world_study(tmp_path, scenes=1, training_tasks=tasks)
+    with open_store(study) as store:
+        ids = [store.join(None, "en", 1000.0).id for _ in range(2)]
+        store.set_trained(ids[0], 1001.0)
+        people = build_status(study, store, now=1e9)["participants"]
+    assert people == {"joined": 2, "trained": trained, "at_work": 0, "finished": 0, "deleted": 0}
+
+
+def test_whoever_was_seen_within_a_quarter_of_an_hour_is_at_work_until_they_finish(tmp_path):
+    study = world_study(tmp_path, scenes=1, target_answers=1)
+    with open_store(study) as store:
+        store.join(None, "en", 1000.0)
+        at_work = [
+            build_status(study, store, now)["participants"]["at_work"] for now in (1000.0, 1899.0, 1900.0, 1901.0)
+        ]
+        assert at_work == [1, 1, 1, 0]
+        who = take_part(study, store, Person(batches=2), np.random.default_rng(0), now=1900.0)
+        people = build_status(study, store, now=1910.0)["participants"]
+        assert (people["joined"], people["finished"], people["at_work"]) == (2, 1, 0)
+        store.delete_participant(who)
+        assert build_status(study, store, now=1910.0)["participants"]["deleted"] == 1
