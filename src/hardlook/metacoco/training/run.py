@@ -13,9 +13,9 @@ from hardlook.fingerprints import hash_sources
 from hardlook.harness.runs.evaluation import pin_threads
 from hardlook.harness.runs.progress import make_progress
 from hardlook.metacoco.training.data import DataOptions, prepare_data
-from hardlook.metacoco.training.report import Training, write_training
 from hardlook.models.identity import sources_of
 from hardlook.models.registry import check_device
+from hardlook.report.training import Training, write_training
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,4 +1,4 @@
-"""A finished training and its page: curves of loss and accuracy, the recipe with its source, data and leak check."""
+"""A finished training and its page: curves of loss and score, the recipe with its source, data and leak check."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from hardlook.harness.runs.progress import format_duration
 from hardlook.harness.sections import CurveChart, Line, Section, Table
 
 PAGE, TABLE = "training.html", "history.parquet"
-_SELECTED = (
-    "Weights are chosen by blind accuracy; `by-iid` and `by-ood` in the folder hold those that the others choose."
-)
+_SELECTED = {
+    "few-shot": "Weights are chosen by blind accuracy; `by-iid` and `by-ood` in the folder hold those that the others "
+    "choose.",
+    "one-shot": "Weights are chosen by the mean IoU over training classes on images that do not train.",
+}
+_SCORE = "accuracy"
 
 
 @dataclass(frozen=True)
@@ -30,20 +33,25 @@ class Training:
     rank: int = 0
 
     @property
-    def accuracy(self) -> float | None:
-        """The validation accuracy by which the weights were chosen; None without validation."""
+    def score(self) -> float | None:
+        """The validation score by which the weights were chosen; None without validation."""
         chosen = self.card["selected"]
         found: float | None = chosen["validation"].get(chosen["by"])
         return found
 
+    @property
+    def accuracy(self) -> float | None:
+        """The score of a few-shot method, which is an accuracy."""
+        return self.score
+
     def __str__(self) -> str:
         card, chosen = self.card, self.card["selected"]
         said = f"{card['method']} on {card['backbone']}, step {chosen['step']} of {card['steps']}"
-        if self.accuracy is None:
+        if self.score is None:
             why = card["identity"]["data"]["validation"].get("why", "none was asked for")
             return f"{said}, the last one; there was no validation: {why}"
         scores = ", ".join(f"{mode} {value:.3f}" for mode, value in chosen["validation"].items())
-        return f"{said}, the best by {chosen['by']} validation accuracy ({scores})"
+        return f"{said}, the best by {chosen['by']} validation {card.get('score', _SCORE)} ({scores})"
 
 
 def write_training(training: Training) -> None:
@@ -84,7 +92,7 @@ def _describe(card: Mapping[str, Any]) -> str:
     words = [f"Trained in {stages}, {format_duration(card.get('seconds', 0))}."]
     if steps:
         picked = ", ".join(f"{name}: step {step} ({chosen[name]['accuracy']:.3f})" for name, step in steps.items())
-        words.append(f"The best step by each kind of validation task is {picked}.")
+        words.append(f"The best step by each kind of validation is {picked}.")
     else:
         words.append(f"There was no validation: {card['identity']['data']['validation'].get('why', '')}.")
     if card["validation_rule"] != "its own":
@@ -100,14 +108,19 @@ def _build_curves(training: Training) -> list[CurveChart]:
         kept = [(step, line[key]) for step, line in zip(steps, history, strict=True) if key in line]
         return Line(title, [step for step, _ in kept], [value for _, value in kept]) if kept else None
 
-    accuracy = [draw("training", "accuracy")]
-    accuracy += [draw(f"validation, {mode}", f"validation_{mode}") for mode in ("blind", "iid", "ood")]
+    score = training.card.get("score", _SCORE)
+    trained = [draw(f"training, {name.replace('_', ' ')}", name) for name in ("accuracy", "iou", "pixel_accuracy")]
+    modes = dict.fromkeys(key for line in history for key in line if key.startswith("validation_"))
+    lines = [*trained, *(draw(f"validation, {mode.removeprefix('validation_')}", mode) for mode in modes)]
+    chosen = _SELECTED[training.card["kind"]]
     charts = [
         CurveChart(
             "Loss", "Mean since the validation before; lower is better.",
             [one for one in [draw("loss", "loss")] if one], "step", "loss",
         ),
-        CurveChart("Accuracy", f"Higher is better. {_SELECTED}", [one for one in accuracy if one], "step", "accuracy"),
+        CurveChart(
+            score[0].upper() + score[1:], f"Higher is better. {chosen}", [one for one in lines if one], "step", score
+        ),
         CurveChart("Learning rate", "At each validation.", [one for one in [draw("rate", "lr")] if one], "step", "lr"),
     ]  # fmt: skip
     return [chart for chart in charts if chart.lines]
@@ -129,17 +142,18 @@ def _show(name: str, value: Any) -> Any:
 
 
 def _build_recipe(card: Mapping[str, Any]) -> Table:
-    recipe = card["identity"]["recipe"]
-    changed = set(recipe["changed"])
+    recipe = dict(card["identity"]["recipe"])
+    changed = set(recipe.pop("changed"))
+    stages = recipe.pop("stages", None) or [recipe.pop("stage")]
     rows: list[tuple[str | float | int | None, ...]] = []
-    for stage in recipe["stages"]:
+    for stage in stages:
         settings = {**{key: value for key, value in stage.items() if key != "schedule"}, **stage["schedule"]}
         settings["schedule"] = settings.pop("kind")
         for name, value in settings.items():
             was = "changed" if {name, f"{stage['stage']}.{name}"} & changed else ""
             rows.append((stage["stage"], name, str(value), was))
-    for name in ("ways", "shots", "queries", "augment", "options", "backbone_options"):
-        rows.append(("all", name, str(recipe[name]), "changed" if name in changed else ""))
+    shown = [name for name in recipe if name not in ("method", "network", "backbone", "source", "views")]
+    rows += [("all", name, str(recipe[name]), "changed" if name in changed else "") for name in shown]
     return Table("Settings", "What was changed by options is marked.", ("stage", "setting", "value", ""), rows)
 
 
@@ -151,6 +165,5 @@ def _build_data(card: Mapping[str, Any]) -> Table:
             (f"{name} {key}".strip().replace("_", " "), ", ".join(map(str, one)) if isinstance(one, list) else str(one))
             for key, one in inner
         ]
-    return Table(
-        "Images", "Classes of the splits differ, or the training would not have started.", ("what", "value"), rows
-    )
+    apart = "Classes of the splits differ, or the training would not have started."
+    return Table("Images", apart if card["kind"] == "few-shot" else "", ("what", "value"), rows)

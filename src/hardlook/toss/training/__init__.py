@@ -1,0 +1,1 @@
+"""Training one-shot segmentation networks on folds of labelled images."""

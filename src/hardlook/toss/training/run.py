@@ -1,0 +1,213 @@
+"""Train a one-shot segmentation network on a fold, or one on each fold, into folders that `hardlook run toss` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook.errors import DataError, ModelError, OptionError
+from hardlook.extras import require
+from hardlook.fingerprints import hash_sources
+from hardlook.harness.runs.evaluation import pin_threads
+from hardlook.harness.runs.progress import make_progress
+from hardlook.models.identity import sources_of
+from hardlook.models.registry import check_device
+from hardlook.report.training import Training, write_training
+from hardlook.toss.training.data import ALL, OneShotDataOptions, prepare_data
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from hardlook.training.one_shot_recipes import OneShotRecipe
+
+IMAGENET, NOTHING = "imagenet", "none"
+
+
+def train(
+    network: str,
+    *,
+    data: Mapping[str, str | Path],
+    out: str | Path,
+    fold: int | None = None,
+    folds: int = 4,
+    split: str | None = None,
+    labels: str | Path | None = None,
+    selection: str = ALL,
+    exclude: str | Path | None = None,
+    saliency: str = "u2netp",
+    backbone: str = "resnet50-keras",
+    reading: str = "paper",
+    budget: str = "",
+    recipe: Mapping[str, Any] | None = None,
+    held_back: float = 0.1,
+    seed: int = 0,
+    start: str | Path = IMAGENET,
+    device: str = "cpu",
+    devices: int = 1,
+    strategy: str = "auto",
+    precision: str = "float32",
+    threads: int = 1,
+    validations: int = 10,
+    validation_pairs: int = 200,
+    progress: bool = True,
+    report: bool = True,
+) -> Training | list[Training]:
+    """Train a one-shot network on the training classes of a fold; without `fold`, one on each fold.
+
+    Args:
+        network: A name; `hardlook models --role one-shot-segmenter` lists those that can be trained.
+        data: Labelled images, such as `{"voc": "VOC2012"}` or `{"coco": ...}`, as of `hl.run("toss", ...)`.
+        out: The folder of the checkpoint; of all folds, one folder `fold0`, `fold1`, ... in it per fold. A training
+            that was stopped resumes.
+        fold: The fold whose classes are tested and not trained, from 0.
+        folds: How many folds there are.
+        split: A list of a VOC devkit, such as `train`.
+        labels: A file of class names, where the data do not say them.
+        selection: `all`, `leave-out`, `sgtss`, or a list of `hardlook bias select`.
+        exclude: Images that do not train: a list of ids, or a folder of images such as that of the test set.
+        saliency: The saliency model of `sgtss`.
+        backbone: A name, such as resnet50-keras, resnet50 or vgg16.
+        reading: `paper`, or `released` for what the network's released code does.
+        budget: Such as `10min` or `20000images`; empty trains as long as the recipe says.
+        recipe: Changes to the recipe, such as `{"lr": 0.01, "size": 321}`.
+        held_back: The share of images that do not train and choose the weights.
+        seed: Seed of weights, pairs and augmentations.
+        start: `imagenet` (installed weights of the backbone), a weights file, or `none` for random weights.
+        device: `cpu`, `cuda` or `cuda:NUMBER`.
+        devices: Processes, each on a device of its own.
+        strategy: Fabric's strategy for several of them; `auto` is ddp.
+        precision: `float32`, `tf32`, `bfloat16` or `float16`.
+        threads: Of torch, on a processor; the weights depend on their number.
+        validations: How many times the network is validated, evenly over the training.
+        validation_pairs: Pairs of each validation.
+        progress: Whether to show a progress bar.
+        report: Whether to write `training.html`, the page with the curves.
+    """
+    require("torch", extra="torch")
+    from hardlook.networks.one_shot.catalogue import find_network
+    from hardlook.training.one_shot_recipes import change_one_shot_recipe, find_one_shot_recipe
+
+    check_device("the training", device)
+    find_network(network)
+    if not 0 <= held_back < 1:
+        raise OptionError(f"--held-back {held_back}: not a share", remedy="a number from 0 to below 1, such as 0.1")
+    chosen = change_one_shot_recipe(find_one_shot_recipe(network, backbone, reading=reading), recipe or {})
+    begin = read_start(start, chosen)
+    numbers = [fold] if fold is not None else list(range(folds))
+    finished = []
+    for number in numbers:
+        folder = Path(out).expanduser() / (f"fold{number}" if fold is None else "")
+        options = OneShotDataOptions(
+            {key: Path(value).expanduser() for key, value in data.items()},
+            number,
+            folds,
+            split,
+            Path(labels).expanduser() if labels is not None else None,
+            selection,
+            Path(exclude).expanduser() if exclude is not None else None,
+            saliency,
+            held_back,
+        )
+        settings: dict[str, Any] = {
+            "device": device, "devices": devices, "strategy": strategy, "precision": precision, "threads": threads,
+            "validations": validations, "validation_pairs": validation_pairs, "progress": progress, "budget": budget,
+        }  # fmt: skip
+        done = _train_fold(options, chosen, folder, seed=seed, begin=begin, **settings)
+        if report and not done.rank:
+            write_training(done)
+        finished.append(done)
+    return finished[0] if fold is not None else finished
+
+
+def _train_fold(
+    options: OneShotDataOptions,
+    recipe: OneShotRecipe,
+    folder: Path,
+    *,
+    seed: int,
+    begin: Mapping[str, Tensor] | None,
+    device: str,
+    devices: int,
+    strategy: str,
+    precision: str,
+    threads: int,
+    validations: int,
+    validation_pairs: int,
+    progress: bool,
+    budget: str,
+) -> Training:
+    from hardlook.training.devices import open_fabric
+    from hardlook.training.folder import read_trained
+    from hardlook.training.one_shot import train_one_shot
+    from hardlook.training.recipes import parse_budget
+
+    fabric: Any = open_fabric(device, precision=precision, devices=devices, strategy=strategy)  # type: ignore[arg-type]
+    if device == "cpu":
+        pin_threads(threads)
+    with ExitStack() as stack:
+
+        def open_bar(total: int, done: int) -> Callable[[int, int], None]:
+            stack.close()
+            if not progress:
+                return lambda units, failed: None
+            return stack.enter_context(make_progress(total, done)).advance
+
+        given = prepare_data(options, recipe, open_bar)
+        stack.close()
+        bar: list[Callable[[int, int], None]] = []
+
+        def show(total: int, step: int, images: int) -> None:
+            if not bar:
+                bar.append(open_bar(total, step - 1))
+            bar[0](1, 0)
+
+        def work(opened: Any) -> int:
+            train_one_shot(
+                given,
+                recipe,
+                folder,
+                opened,
+                seed=seed,
+                budget=parse_budget(budget),
+                precision=precision,
+                validations=validations,
+                validation_pairs=validation_pairs,
+                code=hash_code(recipe.network),
+                start=begin,
+                show_progress=show,
+            )
+            return int(opened.global_rank)
+
+        rank = fabric.launch(work)
+    trained = read_trained(folder)
+    return Training(folder, trained.card, trained.history, rank)
+
+
+def hash_code(network: str) -> str:
+    """A hash of the sources that the weights of a network depend on."""
+    from hardlook.networks.one_shot.catalogue import find_network
+    from hardlook.training.one_shot import OneShotTrainee
+
+    return hash_sources({*sources_of(find_network(network).load()), *sources_of(OneShotTrainee)})
+
+
+def read_start(start: str | Path, recipe: OneShotRecipe) -> dict[str, Tensor] | None:
+    """The backbone's tensors that a training begins with; None for random ones."""
+    if str(start) == NOTHING:
+        return None
+    if str(start) == IMAGENET:
+        from hardlook.models.weights.resnet50_keras import read_resnet50
+
+        if recipe.backbone != "resnet50-keras":
+            what = f"no weights of {recipe.backbone} can be installed"
+            remedy = "give a file of ImageNet weights with --start, or --start none for random ones"
+            raise ModelError(what, remedy=remedy)
+        return read_resnet50()
+    from hardlook.training.imported_weights import read_backbone_weights
+
+    path = Path(start).expanduser()
+    if not path.exists():
+        raise DataError("there are no weights here", file=path, remedy="a weights file, imagenet, or none")
+    return read_backbone_weights(path)
