@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,6 +127,48 @@ def test_two_stages_resume_at_any_step(tmp_path, mixed, steps):
         {"stage": "classes", "steps": 16, "images": 96},
         {"stage": "episodes", "steps": 12, "images": 108},
     ]
+
+
+@pytest.mark.parametrize("name", ["rfs-distill", "skd-gen1"])
+def test_a_second_generation_learns_from_the_first(tmp_path, name):
+    """Also where the training was stopped between the two: the teacher is what the first stage left."""
+    recipe, data = make_recipe(name, ("classes", "distillation"), batch=24, lr=0.01), make_data(validated=False)
+    train_tiny(tmp_path / "whole", recipe, data)
+    steps = read_card(tmp_path / "whole")["stages"]
+    assert steps == [{"stage": one, "steps": 4, "images": 96} for one in ("classes", "distillation")]
+    with pytest.raises(KeyboardInterrupt):
+        train_tiny(tmp_path / "cut", recipe, data, save_seconds=0.0, show_progress=stop_after(4))
+    train_tiny(tmp_path / "cut", recipe, data)
+    assert same(tmp_path / "cut", tmp_path / "whole")
+    first = make_recipe(name.partition("-")[0], ("classes",), batch=24, lr=0.01)
+    first = replace(first, stages=recipe.stages[:1])
+    train_tiny(tmp_path / "first", first, data)
+    weights, teacher = read_weights(tmp_path / "whole"), read_weights(tmp_path / "first")
+    held = {key.removeprefix("distill_layer."): one for key, one in weights.items() if key.startswith("distill_layer.")}
+    assert len(held) > 20 and all(torch.equal(one, teacher[key]) for key, one in held.items())
+    assert not all(torch.equal(one, weights[key]) for key, one in held.items())
+
+
+def test_the_second_generation_of_rfs_starts_again_and_that_of_skd_goes_on():
+    for name in ("rfs-distill", "skd-gen1"):
+        recipe = make_recipe(name, ("classes", "distillation"))
+        method = few_shot.build_method(recipe, classes=3, size=32, seed=0)
+        start = {key: value.clone() for key, value in method.emb_func.state_dict().items()}
+        method.start_stage("classes")
+        with torch.no_grad():
+            for one in (*method.emb_func.parameters(), *method.get_submodule(method.class_layer).parameters()):
+                one += 1
+        learned = {key: value.clone() for key, value in method.emb_func.state_dict().items()}
+        images, labels = torch.rand(4, 3, 32, 32), torch.arange(4) % 3
+        plain, _ = method.class_loss(images, labels)
+        method.start_stage("distillation")
+        wanted = start if name == "rfs-distill" else learned
+        for key, value in method.emb_func.state_dict().items():
+            if "num_batches" not in key and "running" not in key:
+                torch.testing.assert_close(value, wanted[key])
+                torch.testing.assert_close(method.distill_layer.emb_func.state_dict()[key], learned[key])
+        loss, _ = method.class_loss(images, labels)
+        assert loss != plain and not any(one.requires_grad for one in method.distill_layer.parameters())
 
 
 def test_a_killed_write_leaves_the_state_before(tmp_path, monkeypatch):

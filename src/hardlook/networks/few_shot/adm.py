@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import torch
 from torch import Tensor, nn
 
@@ -91,11 +89,6 @@ class ADM(FewShotMethod):
         super().__init__(backbone)
         self.neighbours = neighbours
         self.adm_layer = FusionLayer(ways)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method for tasks of so many `ways`."""
-        return cls(backbone, ways=ways, **options)
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 from torch import Tensor, nn
 
 from hardlook.networks.few_shot.inner_loops import LinearClassifier, adapt_linear
@@ -33,11 +31,6 @@ class Anil(FewShotMethod):
         self.classifier = LinearClassifier(channels, ways)
         self.inner_rate, self.steps, self.test_steps = inner_rate, steps, test_steps
         self.first_order, self.released = first_order, released
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, ways=ways, **options)
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -72,11 +70,6 @@ class ATLNet(FewShotMethod):
         super().__init__(backbone)
         self.scale = scale
         self.atlLayer = AdaptiveLayer(channels, lowest, interval, steepness)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method for maps of so many channels."""
-        return cls(backbone, channels=channels, **options)
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import ClassVar
 
 from torch import Tensor, nn
-from torch.nn import functional
 
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.few_shot.method import ClassClassifier, Episodes
 from hardlook.networks.few_shot.support_heads import HeadTraining
 
 
-class Baseline(FewShotMethod):
+class Baseline(ClassClassifier):
     """A classifier of the training classes; at test time a linear layer is trained on each support (`head`)."""
 
-    stages = ("classes",)
+    layer: ClassVar[type[nn.Module]] = nn.Linear
 
     def __init__(
         self,
@@ -25,22 +24,12 @@ class Baseline(FewShotMethod):
         head: HeadTraining | None = None,
     ) -> None:
         super().__init__(backbone)
-        self.classifier = nn.Linear(channels, classes)
+        self.classifier = self.layer(channels, classes)
         self.head = head or HeadTraining()
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, classes=classes, **options)
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""
         return self.head.classify(features)
-
-    def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross-entropy over the training classes."""
-        scores = self.classifier(self.emb_func(images))
-        return functional.cross_entropy(scores, labels), scores
 
 
 class KNearestNeighbours(Baseline):

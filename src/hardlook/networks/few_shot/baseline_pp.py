@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 from torch import Tensor, nn
-from torch.nn import functional
 
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.few_shot.baseline import Baseline
 from hardlook.networks.few_shot.support_heads import HeadTraining, WeightNormLinear
 
 SCALE, LARGE_SCALE, MANY_CLASSES = 2.0, 10.0, 200
@@ -26,14 +23,14 @@ class CosineLayer(nn.Module):
         return self.scale * self.fc(features)  # type: ignore[no-any-return]
 
 
-class BaselinePlusPlus(FewShotMethod):
+class BaselinePlusPlus(Baseline):
     """Baseline with cosines in place of inner products, in training and for the layer trained on each support.
 
     Each class learns a length beside its direction, as in the released code; the paper describes pure cosines:
     `head=HeadTraining("cosine", scale=2)`.
     """
 
-    stages = ("classes",)
+    layer = CosineLayer
 
     def __init__(
         self,
@@ -43,20 +40,5 @@ class BaselinePlusPlus(FewShotMethod):
         classes: int = 64,
         head: HeadTraining | None = None,
     ) -> None:
-        super().__init__(backbone)
-        self.classifier = CosineLayer(channels, classes)
-        self.head = head or HeadTraining("weight-norm", scale=SCALE)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, classes=classes, **options)
-
-    def score(self, features: Episodes) -> Tensor:
-        """(tasks, queries, ways) scores."""
-        return self.head.classify(features)
-
-    def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross-entropy over the training classes."""
-        scores = self.classifier(self.emb_func(images))
-        return functional.cross_entropy(scores, labels), scores
+        head = head or HeadTraining("weight-norm", scale=SCALE)
+        super().__init__(backbone, channels=channels, classes=classes, head=head)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -36,11 +36,6 @@ class Boil(FewShotMethod):
         self.classifier = LinearClassifier(channels, ways)
         self.inner_rate, self.steps, self.first_order = inner_rate, steps, first_order
         self.test, self.released = test, released
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, ways=ways, **options)
 
     def forward(self, images: Tensor) -> Tensor:
         """(n, ways) scores of images without adaptation."""

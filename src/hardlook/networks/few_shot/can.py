@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -79,11 +77,6 @@ class CAN(FewShotMethod):
         super().__init__(backbone)
         self.scale = scale
         self.cam_layer = CrossAttentionLayer(channels, classes, side)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method for maps (channels, side, side) of so many training classes."""
-        return cls(backbone, channels=channels, classes=classes, side=side, **options)
 
     def attend(self, features: Episodes) -> tuple[Tensor, Tensor]:
         """Descriptors (tasks, queries, ways, h w, C) of classes and of queries, weighted for each other."""

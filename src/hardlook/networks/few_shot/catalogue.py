@@ -103,21 +103,43 @@ def find_method(name: str) -> MethodEntry:
 
 def _read_class(target: str) -> dict[str, Any]:
     """The literal values that a class, or one that it inherits from in this package, gives to the names in `_READ`."""
-    module, _, name = target.partition(":")
-    tree = _parse(module)
-    node = next((one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == name), None)
-    if node is None:
-        return {}
+    order = _list_classes(target)
+    # Of a class that is inherited twice the last place counts, as in Python's own order.
+    order = [one for place, one in enumerate(order) if one not in order[place + 1 :]]
     found: dict[str, Any] = {}
+    for one in reversed(order):
+        found |= _read_literals(one)
+    return found
+
+
+def _find_class(target: str) -> ast.ClassDef | None:
+    module, _, name = target.partition(":")
+    return next((one for one in _parse(module).body if isinstance(one, ast.ClassDef) and one.name == name), None)
+
+
+def _list_classes(target: str) -> list[str]:
+    """The class and those of this package that it inherits from, depth first; some may come twice."""
+    module = target.partition(":")[0]
+    node = _find_class(target)
+    if node is None:
+        return []
+    found = [target]
     for base in node.bases:
         parent = base.id if isinstance(base, ast.Name) else ""
-        if any(isinstance(one, ast.ClassDef) and one.name == parent for one in tree.body):
-            found |= _read_class(f"{module}:{parent}")
-        for one in tree.body:
+        if _find_class(f"{module}:{parent}") is not None:
+            found += _list_classes(f"{module}:{parent}")
+        for one in _parse(module).body:
             if isinstance(one, ast.ImportFrom) and (one.module or "").startswith(f"{PACKAGE}."):
                 if parent in [alias.name for alias in one.names]:
-                    found |= _read_class(f"{(one.module or '').removeprefix(f'{PACKAGE}.')}:{parent}")
-    for one in node.body:
+                    found += _list_classes(f"{(one.module or '').removeprefix(f'{PACKAGE}.')}:{parent}")
+    return found
+
+
+def _read_literals(target: str) -> dict[str, Any]:
+    """The literal values in the body of a class itself."""
+    node = _find_class(target)
+    found: dict[str, Any] = {}
+    for one in node.body if node is not None else ():
         targets = one.targets if isinstance(one, ast.Assign) else [one.target] if isinstance(one, ast.AnnAssign) else []
         names = [part.id for part in targets if isinstance(part, ast.Name) and part.id in _READ]
         value = one.value if isinstance(one, ast.Assign | ast.AnnAssign) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -118,11 +118,6 @@ class Cdkt(FewShotMethod):
         self.log_variance = nn.Parameter(torch.zeros(()))
         self.kind, self.temperature, self.steps, self.samples = kernel, temperature, steps, samples
         self.objective, self.draws = objective, draws
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, **options)
 
     def kernel(self, left: Tensor, right: Tensor) -> Tensor:
         """(tasks, m, n) covariances of functions over temperature at features (tasks, m, d) and (tasks, n, d)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -74,11 +74,6 @@ class Contrastive(FewShotMethod):
         self.slf_attn = SetAttention(channels)
         self.scale = nn.Parameter(torch.tensor(scale))
         self.temperature, self.weights, self.balance = temperature, weights, balance
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, classes=classes, **options)
 
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The four losses of stage one; `images` are the first views of n images and then their second ones."""

@@ -7,7 +7,6 @@ Contrast for Unsupervised Visual Representation Learning, CVPR 2020.
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -47,11 +46,6 @@ class SimClr(FewShotMethod):
         self.projection = nn.Sequential(nn.Linear(channels, channels), nn.ReLU(), nn.Linear(channels, width))
         self.temperature = temperature
 
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, **options)
-
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """SimCLR's loss; the labels are not used."""
         first, second = self.projection(self.emb_func(images)).chunk(2)
@@ -87,11 +81,6 @@ class MoCo(FewShotMethod):
         self.register_buffer("queue", functional.normalize(torch.randn(queue, width), dim=1))
         self.register_buffer("place", torch.zeros((), dtype=torch.int64))
         self.momentum, self.temperature = momentum, temperature
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, **options)
 
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Cross-entropy of the other view among the queue; moves the slow network and the queue in training."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import torch
 from torch import Tensor, nn
 
@@ -42,11 +40,6 @@ class CovaMNet(FewShotMethod):
         super().__init__(backbone)
         self.released = released
         self.convm_layer = LocationWeights(side * side, dropout)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method for maps of `side` x `side`."""
-        return cls(backbone, side=side, **options)
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""

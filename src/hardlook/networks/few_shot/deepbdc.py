@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.backbones.bdc import BdcPooling
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod, squared_distances
-from hardlook.networks.few_shot.rfs import Rfs, distillation
+from hardlook.networks.few_shot.method import ClassClassifier, Episodes, squared_distances
+from hardlook.networks.few_shot.rfs import Rfs
 
 
 class PooledBackbone(nn.Module):
@@ -35,7 +34,7 @@ def pool_backbone(backbone: nn.Module, channels: int, side: int, r: int) -> tupl
     return backbone, int(backbone.channels)  # type: ignore[arg-type]
 
 
-class DeepBDC(FewShotMethod):
+class DeepBDC(ClassClassifier):
     """Distances of BDC vectors to class means: the inner product of one shot, minus the squared distance of more.
 
     First a linear classifier of all training `classes` (without one for 0) with dropout, then episodes.
@@ -64,12 +63,9 @@ class DeepBDC(FewShotMethod):
         means = features.support.mean(2)
         return features.query @ means.mT if features.shots == 1 else -squared_distances(features.query, means)
 
-    def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross-entropy of the classifier of the first stage, and its scores (n, classes)."""
-        if self.classifier is None:
-            raise ValueError("DeepBDC was built without training classes; pass classes=N")
-        scores = self.classifier(functional.dropout(self.emb_func(images), self.dropout, self.training))
-        return functional.cross_entropy(scores, labels), scores
+    def score_classes(self, features: Tensor) -> Tensor:
+        """(n, training classes) scores by the classifier of the first stage."""
+        return super().score_classes(functional.dropout(features, self.dropout, self.training))
 
 
 class DeepBDCSTL(Rfs):
@@ -99,12 +95,6 @@ class DeepBDCSTL(Rfs):
         """The option `c` of the learner `logistic` for so many shots."""
         return 0.1 if shots == 1 else 2.0
 
-    def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross-entropy, with the distillation loss where there is a teacher."""
-        scores = self.classifier(functional.dropout(self.emb_func(images), self.dropout, self.training))
-        loss = functional.cross_entropy(scores, labels)
-        if not hasattr(self, "distill_layer"):
-            return loss, scores
-        with torch.no_grad():
-            teacher = self.distill_layer.get_submodule("classifier")(self.distill_layer.emb_func(images))
-        return self.gamma * loss + self.alpha * distillation(scores, teacher), scores
+    def score_classes(self, features: Tensor) -> Tensor:
+        """(n, training classes) scores."""
+        return super().score_classes(functional.dropout(features, self.dropout, self.training))

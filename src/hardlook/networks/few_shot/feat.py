@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy, squared_distances
+from hardlook.networks.few_shot.method import ClassClassifier, Episodes, cross_entropy, squared_distances
 
 
 class SetAttention(nn.Module):
@@ -35,7 +34,7 @@ class SetAttention(nn.Module):
         return self.layer_norm(vectors + change)  # type: ignore[no-any-return]
 
 
-class FEAT(FewShotMethod):
+class FEAT(ClassClassifier):
     """Class means see each other through attention; minus the squared distance to them over `temperature`.
 
     First a linear classifier of all training `classes` (without one for 0), then episodes, with a regulariser: the
@@ -46,6 +45,7 @@ class FEAT(FewShotMethod):
     """
 
     stages = ("classes", "episodes")
+    class_layer = "train_classifier"
 
     def __init__(
         self,
@@ -65,11 +65,6 @@ class FEAT(FewShotMethod):
         self.released = released
         self.slf_attn = SetAttention(channels, attention_dropout, dropout)
         self.train_classifier = nn.Linear(channels, classes) if classes else None
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method for vectors of `channels` numbers."""
-        return cls(backbone, channels=channels, classes=classes, **options)
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""
@@ -95,10 +90,3 @@ class FEAT(FewShotMethod):
             asked = torch.cat([targets[:, : features.ways * features.shots], labels.sort(1).values], 1)
             targets = torch.empty_like(targets).scatter_(1, rows, asked)
         return cross_entropy(scores, targets)
-
-    def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross-entropy of the classifier of the first stage, and its scores (n, classes)."""
-        if self.train_classifier is None:
-            raise ValueError("FEAT was built without training classes; pass classes=N")
-        scores = self.train_classifier(self.emb_func(images))
-        return functional.cross_entropy(scores, labels), scores

@@ -6,7 +6,6 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -78,11 +77,6 @@ class FGFL(FewShotMethod):
     def emb_func(self) -> nn.Module:  # type: ignore[override]
         """The backbone of images."""
         return self.encoder
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method for maps of so many channels."""
-        return cls(backbone, channels=channels, **options)
 
     def embed(self, episodes: Episodes) -> Episodes:
         """Means of the maps."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -79,11 +78,6 @@ class FRN(FewShotMethod):
         super().__init__(backbone)
         self.auxiliary, self.released = auxiliary, released
         self.frn_layer = ReconstructionLayer(channels, classes, side * side)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method for maps (channels, side, side)."""
-        return cls(backbone, channels=channels, classes=classes, side=side, **options)
 
     def scaled(self, descriptors: Tensor) -> Tensor:
         """Descriptors (..., C) divided by a root of the number of channels."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -71,11 +70,6 @@ class Gnn(FewShotMethod):
             self.convolutions.append(GraphConvolution(width, hidden // 2, norm=True))
             width += hidden // 2
         self.last_edges, self.last = Adjacency(width, hidden), GraphConvolution(width, ways, norm=False)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, ways=ways, **options)
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -155,11 +155,6 @@ class Ifsl(FewShotMethod):
         super().__init__(heads[0].emb_func)
         heads[0].emb_func = nn.Identity()
         self.utils, self.heads = strata, nn.ModuleList(heads)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, classes=classes, ways=ways, **options)
 
     def wrap(self, backbone: nn.Module | None, *, channels: int, ways: int, **options: Any) -> FewShotMethod:
         """The wrapped method for features of `channels`."""

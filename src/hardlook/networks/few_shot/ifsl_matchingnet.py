@@ -106,11 +106,6 @@ class IfslMatchingNet(FewShotMethod):
         self.scale, self.score_fusion, self.counterfactual = scale, score_fusion, counterfactual
         self.features_only, self.released = features_only, released
 
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, classes=classes, **options)
-
     def start_stage(self, stage: Stage) -> None:
         """The strata learn in the first stage alone."""
         self.utils.requires_grad_(stage == "classes")

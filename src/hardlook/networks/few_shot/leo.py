@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy
+from hardlook.networks.few_shot.method import ClassClassifier, Episodes, cross_entropy
 
 TINY = 1e-20  # keeps the logarithm of a spread of 0 finite
 
@@ -61,7 +60,7 @@ class Adapted:
     spread: Tensor
 
 
-class Leo(FewShotMethod):
+class Leo(ClassClassifier):
     """Gradient steps in a latent space from which the weights of a linear classifier are decoded, then on the weights.
 
     The backbone is frozen. `noise` draws standard normal numbers of a shape: one draw for the codes, one for the
@@ -94,11 +93,6 @@ class Leo(FewShotMethod):
         self.noise = noise
         if classes is not None:
             self.classifier = nn.Linear(channels, classes)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, classes=classes, **options)
 
     def start_stage(self, stage: str) -> None:
         """The backbone is trained on classes and then frozen."""
@@ -145,11 +139,6 @@ class Leo(FewShotMethod):
         rows = functional.normalize(self.decoder.decoder_func.weight, dim=1)
         correlation = rows @ rows.mT
         return (correlation - torch.eye(len(rows), dtype=rows.dtype, device=rows.device)).square().mean()
-
-    def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross-entropy over the training classes, for the backbone."""
-        scores = self.classifier(self.emb_func(images))
-        return functional.cross_entropy(scores, labels), scores
 
 
 def _step(decode: Callable[[Tensor], Tensor], values: Tensor, support: Tensor, labels: Tensor) -> Tensor:

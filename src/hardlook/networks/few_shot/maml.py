@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 from torch import Tensor, nn
 
 from hardlook.networks.few_shot.inner_loops import LinearClassifier, adapt_and_score
@@ -31,11 +29,6 @@ class Maml(FewShotMethod):
         super().__init__(backbone)
         self.classifier = LinearClassifier(channels, ways)
         self.inner_rate, self.steps, self.test_steps, self.first_order = inner_rate, steps, test_steps, first_order
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, ways=ways, **options)
 
     def forward(self, images: Tensor) -> Tensor:
         """(n, ways) scores of images without adaptation."""

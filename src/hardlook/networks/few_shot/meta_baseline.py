@@ -6,18 +6,16 @@ Correlation, NeurIPS 2023.
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.few_shot.method import ClassClassifier, Episodes
 
 BLOCK = 1 << 22  # products of pairs of channels that are held at a time
 
 
-class MetaBaseline(FewShotMethod):
+class MetaBaseline(ClassClassifier):
     """A classifier of the training classes; then cosines with class means times a learned temperature, on episodes."""
 
     stages = ("classes", "episodes")
@@ -35,20 +33,10 @@ class MetaBaseline(FewShotMethod):
         if classes is not None:
             self.classifier = nn.Linear(channels, classes)
 
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, classes=classes, **options)
-
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""
         means = functional.normalize(features.support.mean(2), dim=-1)
         return torch.as_tensor(self.temp * (functional.normalize(features.query, dim=-1) @ means.mT))
-
-    def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross-entropy over the training classes."""
-        scores = self.classifier(self.emb_func(images))
-        return functional.cross_entropy(scores, labels), scores
 
 
 class DiffKendall(MetaBaseline):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -97,11 +96,6 @@ class Metal(FewShotMethod):
         self.meta_query_loss = LossNetwork(3 + ways, most)
         self.meta_loss_adapter = LossAdapters(3, most)
         self.meta_query_loss_adapter = LossAdapters(3 + ways, most)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, ways=ways, **options)
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores after the inner loop."""

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-Stage = Literal["classes", "episodes"]
+Stage = Literal["classes", "episodes", "distillation"]
+"""A stage trains on labelled images (`classes`), on few-shot tasks (`episodes`), or on labelled images again, from what
+was learned before (`distillation`)."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,12 @@ class FewShotMethod(nn.Module):
         """The method as the training loop makes it.
 
         `channels` and `side` are those of the backbone's output (a side of 1 for vectors), `classes` counts the
-        training classes, `ways` the classes of a task; `options` are a method's own.
+        training classes, `ways` the classes of a task; the constructor gets those of them that it names. `options` are
+        a method's own.
         """
-        return cls(backbone, **options)
+        facts = {"channels": channels, "classes": classes, "ways": ways, "side": side}
+        named = _list_parameters(cls)
+        return cls(backbone, **{name: value for name, value in facts.items() if name in named}, **options)
 
     def start_stage(self, stage: Stage) -> None:
         """Called by the training loop before the first step of a stage, and when it resumes in one."""
@@ -127,6 +133,38 @@ class FewShotMethod(nn.Module):
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The training loss of labelled images, a scalar, and the scores (n, training classes)."""
         raise NotImplementedError(f"{type(self).__name__} does not train on classes")
+
+
+class ClassClassifier(FewShotMethod):
+    """A backbone that learns the training classes with a layer on its features; a subclass makes it."""
+
+    stages: ClassVar[tuple[Stage, ...]] = ("classes",)
+    class_layer: ClassVar[str] = "classifier"
+    """The attribute that is the layer, as published files name it."""
+
+    def score_classes(self, features: Tensor) -> Tensor:
+        """(n, training classes) scores of features (n, ...)."""
+        layer: nn.Module | None = getattr(self, self.class_layer, None)
+        if layer is None:
+            raise ValueError(f"{type(self).__name__} was built without training classes; pass classes=N")
+        return layer(features)  # type: ignore[no-any-return]
+
+    def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Cross-entropy over the training classes."""
+        scores = self.score_classes(self.emb_func(images))
+        return functional.cross_entropy(scores, labels), scores
+
+
+def _list_parameters(kind: type[FewShotMethod]) -> set[str]:
+    """Names that the constructor of a class takes; one that passes options on takes those of its base class too."""
+    names: set[str] = set()
+    for base in kind.__mro__:
+        if "__init__" in vars(base):
+            found = signature(base.__init__).parameters  # type: ignore[misc]
+            names |= found.keys()
+            if not any(one.kind is one.VAR_KEYWORD for one in found.values()):
+                break
+    return names
 
 
 def cross_entropy(scores: Tensor, labels: Tensor, *, smoothing: float = 0.0) -> Tensor:

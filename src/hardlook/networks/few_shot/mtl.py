@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from hardlook.networks.backbones.resnet12 import ScaledConvolution
 from hardlook.networks.few_shot.inner_loops import adapt_linear
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.few_shot.method import ClassClassifier, Episodes
 
 
 class BaseLearner(nn.Module):
@@ -23,7 +20,7 @@ class BaseLearner(nn.Module):
         self.vars = nn.ParameterList([self.fc1_w, self.fc1_b])
 
 
-class Mtl(FewShotMethod):
+class Mtl(ClassClassifier):
     """Scales and shifts of frozen, pre-trained convolutions, and a linear learner of `steps` first-order steps.
 
     Stage one trains the backbone with a head of two layers (`pre_fc`) on classes; stage two freezes its convolutions
@@ -31,6 +28,7 @@ class Mtl(FewShotMethod):
     """
 
     stages = ("classes", "episodes")
+    class_layer = "pre_fc"
 
     def __init__(
         self,
@@ -47,11 +45,6 @@ class Mtl(FewShotMethod):
         self.inner_rate, self.steps = inner_rate, steps
         if classes is not None:
             self.pre_fc = nn.Sequential(nn.Linear(channels, 1000), nn.ReLU(), nn.Linear(1000, classes))
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, ways=ways, classes=classes, **options)
 
     def start_stage(self, stage: str) -> None:
         """Before the stage on episodes the convolutions are frozen; before that on classes their scales are."""
@@ -72,11 +65,6 @@ class Mtl(FewShotMethod):
             first_order=True,
         )
         return features.query.flatten(2) @ weight.mT + bias[:, None]
-
-    def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross-entropy over the training classes."""
-        scores = self.pre_fc(self.emb_func(images).flatten(1))
-        return functional.cross_entropy(scores, labels), scores
 
 
 def scale_convolutions(network: nn.Module) -> nn.Module:

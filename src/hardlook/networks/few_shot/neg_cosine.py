@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.few_shot.method import ClassClassifier, Episodes
 from hardlook.networks.few_shot.support_heads import HeadTraining
 
 
@@ -25,13 +24,11 @@ class CosineWeights(nn.Module):
         return functional.normalize(features, dim=-1) @ functional.normalize(self.weight, dim=1).mT
 
 
-class NegCosine(FewShotMethod):
+class NegCosine(ClassClassifier):
     """A cosine classifier whose true class is given a margin below 0 in training (`margin`, `scale`).
 
     At test time a cosine layer without margin is trained on each support.
     """
-
-    stages = ("classes",)
 
     def __init__(
         self,
@@ -47,11 +44,6 @@ class NegCosine(FewShotMethod):
         self.NegLayer = CosineWeights(channels, classes)
         self.margin, self.scale = margin, scale
         self.head = head or HeadTraining("cosine", scale=5.0)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, classes=classes, **options)
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -139,11 +138,6 @@ class RENet(FewShotMethod):
         self.fc = nn.Linear(channels, classes)
         self.scr_layer = SelfCorrelationLayer(channels)
         self.cca_layer = CrossCorrelationLayer(channels)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method for maps of so many channels and so many training classes."""
-        return cls(backbone, channels=channels, classes=classes, **options)
 
     def embed(self, episodes: Episodes) -> Episodes:
         """Maps of the episodes with their self-correlation."""

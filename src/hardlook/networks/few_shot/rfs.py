@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.method import FewShotMethod
+from hardlook.networks.few_shot.method import ClassClassifier, Stage
 
 TEMPERATURE = 4.0
 
@@ -36,15 +36,64 @@ class Teacher(nn.Module):
         return super().train(False)
 
 
-class Rfs(FewShotMethod):
-    """RFS-simple: a classifier of the training classes; at test time logistic regression on unit features (`logistic`).
+class Generations(ClassClassifier):
+    """A classifier of the training classes that a later generation may learn from; at test time `logistic`."""
 
-    RFS-distill: with `generations` more than 1 each later generation learns from the one before it, by `gamma` times
-    cross-entropy plus `alpha` times the distillation loss.
+    learner = "logistic"
+
+    def learn_from_itself(self) -> None:
+        """Start a generation: what has been learned so far becomes the teacher."""
+        layer = copy.deepcopy(self.get_submodule(self.class_layer))
+        self.distill_layer = Teacher(copy.deepcopy(self.emb_func), **{self.class_layer: layer}).eval()
+
+    def has_teacher(self) -> bool:
+        """Whether this generation learns from one before it."""
+        return hasattr(self, "distill_layer")
+
+    def score_by_teacher(self, images: Tensor) -> Tensor:
+        """(n, training classes) scores of the teacher, as constants."""
+        with torch.no_grad():
+            features = self.distill_layer.emb_func(images)
+            return self.distill_layer.get_submodule(self.class_layer)(features)  # type: ignore[no-any-return]
+
+
+class TwoGenerations(Generations):
+    """Both generations in one training, for a class beside a method: the stage on classes, then the distillation.
+
+    The teacher is part of the weights in both stages; in the first it keeps what the training started from.
     """
 
-    stages = ("classes",)
-    learner = "logistic"
+    stages = ("classes", "distillation")
+    fresh = False
+    """Whether the second generation starts where the first one did; else it goes on from the teacher."""
+
+    def __init__(self, backbone: nn.Module | None = None, **options: Any) -> None:
+        super().__init__(backbone, **options)
+        self.learn_from_itself()
+        self.distilling = False
+
+    def has_teacher(self) -> bool:
+        """In the second stage."""
+        return self.distilling
+
+    def start_stage(self, stage: Stage) -> None:
+        """Before the distillation the network becomes its own teacher, and starts again where it is `fresh`."""
+        self.distilling = stage == "distillation"
+        pairs = [(name, self.get_submodule(name)) for name in ("emb_func", self.class_layer)]
+        for name, student in pairs:
+            teacher = self.distill_layer.get_submodule(name)
+            learned, first = (copy.deepcopy(one.state_dict()) for one in (student, teacher))
+            teacher.load_state_dict(learned)
+            if self.distilling and self.fresh:
+                student.load_state_dict(first)
+
+
+class Rfs(Generations):
+    """RFS-simple: a classifier of the training classes; at test time logistic regression on unit features (`logistic`).
+
+    RFS-distill (`distilled`): learns from a teacher by `gamma` times cross-entropy plus `alpha` times the distillation
+    loss.
+    """
 
     def __init__(
         self,
@@ -62,22 +111,15 @@ class Rfs(FewShotMethod):
         if distilled:
             self.learn_from_itself()
 
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, classes=classes, **options)
-
-    def learn_from_itself(self) -> None:
-        """Start a generation: what has been learned so far becomes the teacher."""
-        self.distill_layer = Teacher(copy.deepcopy(self.emb_func), classifier=copy.deepcopy(self.classifier))
-        self.distill_layer.eval()
-
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Cross-entropy, with the distillation loss where there is a teacher."""
-        scores = self.classifier(self.emb_func(images))
-        loss = functional.cross_entropy(scores, labels)
-        if not hasattr(self, "distill_layer"):
+        loss, scores = super().class_loss(images, labels)
+        if not self.has_teacher():
             return loss, scores
-        with torch.no_grad():
-            teacher = self.distill_layer.get_submodule("classifier")(self.distill_layer.emb_func(images))
-        return self.gamma * loss + self.alpha * distillation(scores, teacher), scores
+        return self.gamma * loss + self.alpha * distillation(scores, self.score_by_teacher(images)), scores
+
+
+class RfsDistilled(TwoGenerations, Rfs):
+    """RFS-distill: RFS-simple, then a second generation from the same start that learns from the first."""
+
+    fresh = True

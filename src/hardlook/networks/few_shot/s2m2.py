@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.backbones.resnet import ResNet18
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.few_shot.baseline import Baseline
 from hardlook.networks.few_shot.skd import rotate
 from hardlook.networks.few_shot.support_heads import HeadTraining, WeightNormLinear
 
@@ -40,15 +39,13 @@ def draw_mixing(levels: int, labels: Tensor) -> tuple[int, float, Tensor]:
     return level, weight, torch.randperm(len(labels)).to(labels.device)
 
 
-class S2m2(FewShotMethod):
+class S2m2(Baseline):
     """Manifold mixup and rotations in one loss; at test time Baseline++'s head, 300 epochs per support.
 
     Images are mixed in pairs at a random level of the network, and a quarter of the batch is turned by four angles,
     which a second classifier predicts. The paper trains with rotations first and with mixup then; the released code,
     and this, add both. Mixing inside the network needs `resnet18`; other backbones are mixed at pixels and features.
     """
-
-    stages = ("classes",)
 
     def __init__(
         self,
@@ -60,21 +57,11 @@ class S2m2(FewShotMethod):
         mixing: Mixing = draw_mixing,
         rotated: Callable[[int], Tensor] = torch.randperm,
     ) -> None:
-        super().__init__(backbone)
-        self.classifier = nn.Linear(channels, classes)
+        head = head or HeadTraining("weight-norm", scale=SCALE, epochs=300)
+        super().__init__(backbone, channels=channels, classes=classes, head=head)
         self.classifier_rot = nn.Linear(channels, 4)
         self.disclass = CosineClassifier(channels, classes)
-        self.head = head or HeadTraining("weight-norm", scale=SCALE, epochs=300)
         self.mixing, self.rotated = mixing, rotated
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, classes=classes, **options)
-
-    def score(self, features: Episodes) -> Tensor:
-        """(tasks, queries, ways) scores."""
-        return self.head.classify(features)
 
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The mixup loss plus half of the class and half of the rotation loss of turned images."""

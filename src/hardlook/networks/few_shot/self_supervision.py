@@ -67,11 +67,6 @@ class SelfSupervisedProtoNet(ProtoNet):
             self.jigsaw = nn.Linear(channels, PERMUTATIONS)
             self.register_buffer("orders", torch.from_numpy(choose_permutations()), persistent=False)
 
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, **options)
-
     def loss(self, episodes: Episodes) -> tuple[Tensor, Tensor]:
         """The loss of the episodes plus that of the self-supervised task."""
         loss, scores = super().loss(episodes)
@@ -169,11 +164,6 @@ class TreeProtoNet(ProtoNet):
         self.forget = nn.Linear(2 * channels, channels)
         self.rotation = nn.Linear(channels, 4)
         self.weight = weight
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, **options)
 
     def join(self, features: Tensor) -> Tensor:
         """(n, channels) features of trees, from those of an image and its three rotations (4, n, channels)."""

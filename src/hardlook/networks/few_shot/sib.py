@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.few_shot.method import ClassClassifier, Episodes
 
 
-class Sib(FewShotMethod):
+class Sib(ClassClassifier):
     """Cosines with class means whose weights then follow synthetic gradients on the queries; transductive.
 
     A small network turns the scores of a query into the gradient of a loss that its label would have; `steps` steps at
@@ -41,11 +39,6 @@ class Sib(FewShotMethod):
         if classes is not None:
             self.classifier = nn.Linear(channels, classes)
 
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, ways=ways, classes=classes, **options)
-
     def start_stage(self, stage: str) -> None:
         """The backbone is trained on classes and then frozen."""
         self.emb_func.requires_grad_(stage == "classes")
@@ -65,8 +58,3 @@ class Sib(FewShotMethod):
 
     def _compare(self, query: Tensor, weight: Tensor) -> Tensor:
         return torch.as_tensor(self.scale * (query @ functional.normalize(weight, dim=-1).mT))
-
-    def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross-entropy over the training classes, for the backbone."""
-        scores = self.classifier(self.emb_func(images))
-        return functional.cross_entropy(scores, labels), scores

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any, Self
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.method import FewShotMethod
-from hardlook.networks.few_shot.rfs import Teacher, distillation
+from hardlook.networks.few_shot.rfs import Generations, TwoGenerations, distillation
 
 
 def rotate(images: Tensor, quarters: int) -> Tensor:
@@ -18,7 +14,7 @@ def rotate(images: Tensor, quarters: int) -> Tensor:
     return torch.rot90(images, quarters, (2, 3))
 
 
-class Skd(FewShotMethod):
+class Skd(Generations):
     """Generation 0 also predicts the rotation of its images, from the class scores; generation 1 learns from it.
 
     Generation 0: cross-entropy over four rotations plus `alpha` times the binary cross-entropy of the rotation.
@@ -26,8 +22,7 @@ class Skd(FewShotMethod):
     between the scores of images and of the same turned upside down, over 3. At test time as RFS (`logistic`).
     """
 
-    stages = ("classes",)
-    learner = "logistic"
+    class_layer = "cls_classifier"
 
     def __init__(
         self,
@@ -46,19 +41,9 @@ class Skd(FewShotMethod):
         if distilled:
             self.learn_from_itself()
 
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, classes=classes, **options)
-
-    def learn_from_itself(self) -> None:
-        """Start generation 1: what has been learned so far becomes the teacher."""
-        classifier = copy.deepcopy(self.cls_classifier)
-        self.distill_layer = Teacher(copy.deepcopy(self.emb_func), cls_classifier=classifier).eval()
-
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The loss of generation 0, or of generation 1 where there is a teacher."""
-        if hasattr(self, "distill_layer"):
+        if self.has_teacher():
             return self._distilled_loss(images)
         turned = torch.cat([rotate(images, quarters) for quarters in range(4)])
         scores = self.cls_classifier(self.emb_func(turned))
@@ -70,7 +55,9 @@ class Skd(FewShotMethod):
     def _distilled_loss(self, images: Tensor) -> tuple[Tensor, Tensor]:
         scores = self.cls_classifier(self.emb_func(torch.cat([images, rotate(images, 2)])))
         upright, turned = scores.chunk(2)
-        with torch.no_grad():
-            teacher = self.distill_layer.get_submodule("cls_classifier")(self.distill_layer.emb_func(images))
         distances = (turned - upright).norm(dim=1).mean() / 3
-        return distillation(upright, teacher) + self.distance_weight * distances, scores
+        return distillation(upright, self.score_by_teacher(images)) + self.distance_weight * distances, scores
+
+
+class SkdGeneration1(TwoGenerations, Skd):
+    """SKD: generation 0, then generation 1, which goes on from its teacher's weights as in the released code."""

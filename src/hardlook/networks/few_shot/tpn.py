@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -32,11 +30,6 @@ class Tpn(FewShotMethod):
         hidden = max(8, channels // 4)
         self.width = nn.Sequential(nn.Linear(channels, hidden), nn.ReLU(), nn.Linear(hidden, 1))
         self.alpha, self.neighbours = alpha, neighbours
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, **options)
 
     def propagate(self, features: Episodes) -> Tensor:
         """(tasks, supports + queries, ways) labels after propagation."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -48,11 +47,6 @@ class Versa(FewShotMethod):
         self.h = nn.Sequential(nn.Linear(channels, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Dropout(dropout))
         self.weight_mean, self.weight_logvar = AmortisedLayers(width, width), AmortisedLayers(width, width)
         self.bias_mean, self.bias_logvar = AmortisedLayers(width, 1), AmortisedLayers(width, 1)
-
-    @classmethod
-    def build(cls, backbone: nn.Module, *, channels: int, classes: int, ways: int, side: int, **options: Any) -> Self:
-        """The method on a backbone, as the training loop makes it."""
-        return cls(backbone, channels=channels, **options)
 
     def sample_scores(self, features: Episodes) -> Tensor:
         """(samples, tasks, queries, ways) scores."""
