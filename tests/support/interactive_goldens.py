@@ -41,9 +41,15 @@ def check_array(golden, key, got, *, tolerance=2e-4):
         assert values.shape == expected.shape, f"{golden.name} {key}: {values.shape} for {expected.shape}"
         largest = max(float(np.abs(expected.astype(np.float64)).max()), 1e-30)
     difference = float(np.abs(values - expected.astype(np.float64)).max()) / largest
-    DIFFERENCES[golden.name] = max(DIFFERENCES.get(golden.name, 0.0), difference)
+    note_difference(golden.name, difference, got.dtype)
     assert difference <= tolerance, f"{golden.name} {key}: {difference:.2e} of the largest value"
     return difference
+
+
+def note_difference(name, difference, dtype=torch.float32):
+    """Keep the largest difference of a golden for the summary of `--goldens`."""
+    key = name if dtype == torch.float64 else f"{name} (float32)"
+    DIFFERENCES[key] = max(DIFFERENCES.get(key, 0.0), difference)
 
 
 class Watched:
@@ -62,8 +68,10 @@ def course_of(arrays, name):
     return [(int(row), int(column), bool(positive)) for row, column, positive in arrays[f"{name}.clicks"]]
 
 
-def check_trajectory(arrays, name, image, network, settings, *, stride=4, tolerance=1e-4):
+def check_trajectory(arrays, name, image, network, settings, *, tolerance=1e-4):
     """Every stored step of a trajectory: crops, calls, points, previous mask and probabilities; the difference."""
+    # Every fourth or eighth row and column is stored.
+    stride = round(image.shape[0] / arrays[f"{name}.prob1"].shape[0])
     watched, clicks = Watched(network, getattr(network, "with_prev_mask", True)), course_of(arrays, name)
     opened, state, largest = Predictor(watched, settings).open(image), None, 0.0
     for count in range(1, len(clicks) + 1):
@@ -88,4 +96,5 @@ def check_trajectory(arrays, name, image, network, settings, *, stride=4, tolera
         for level, area in zip((0.49, 0.5), arrays[f"{name}.area_049_050"][count - 1], strict=True):
             near = int(((state.probabilities - level).abs() <= tolerance).sum())
             assert abs(int((state.probabilities > level).sum()) - int(area)) <= near, where
+    note_difference(name, largest)
     return largest
