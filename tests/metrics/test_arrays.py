@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 
 from hardlook.metrics import arrays
-from hardlook.metrics.arrays import as_numpy, check_similarity, checked_similarity, pixel_counts, unique_labels
+from hardlook.metrics.arrays import (
+    as_numpy,
+    check_similarity,
+    checked_similarity,
+    divide,
+    flat_row,
+    integer_array,
+    pixel_counts,
+    unique_labels,
+)
 
 
 def test_rounding_is_put_on_the_edge_of_the_range():
@@ -93,3 +102,25 @@ def test_only_tensors_of_one_device_are_on_it():
     assert not arrays.is_on_device(there, here)
     assert not arrays.is_on_device(here, here)
     assert not arrays.is_on_device(there, np.zeros(2))
+
+
+def test_truth_values_are_counted_as_0_and_1_and_nothing_is_no_number():
+    assert integer_array(np.array([True, False]), "prediction").tolist() == [1, 0]
+    assert integer_array([], "prediction").dtype == np.int64
+    for values in ([0.5], ["a"], [1 + 0j]):
+        with pytest.raises(ValueError, match="prediction: expected integers, got"):
+            integer_array(values, "prediction")
+
+
+def test_rows_of_another_byte_order_or_layout_are_one_native_row():
+    swapped = np.array([[1, 2], [3, 4]], np.dtype(np.int32).newbyteorder())
+    for values, expected in ((swapped, [1, 2, 3, 4]), (swapped.T, [1, 3, 2, 4])):
+        row = flat_row(values)
+        assert row.tolist() == expected and row.dtype.isnative and not row.flags.writeable
+    plain = np.arange(4)
+    assert np.shares_memory(flat_row(plain), plain) and plain.flags.writeable
+
+
+def test_a_ratio_over_nothing_or_less_is_undefined():
+    assert np.isnan(divide(np.array([1, 1]), np.array([0, -2]))).all()
+    assert divide(np.array([1]), np.array([4])).tolist() == [0.25]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lvis_scenes import FIGURES, GROUPS, evaluate_with_hotcoco, evaluate_with_lvis, lvis_scene
 
-from hardlook.metrics.average_precision import build_match_table, soft_precision, vanilla_precision
+from hardlook.metrics.average_precision import _sort_by, build_match_table, soft_precision, vanilla_precision
 from hardlook.metrics.detection import Detections, Objects
 from hardlook.metrics.detection_matching import ImageMatches, match_image
 from hardlook.metrics.open_ap import WeightedPrecision, open_average_precision
@@ -247,3 +247,13 @@ def test_multiplicities_are_one_count_from_0_for_each_image(counts):
     with pytest.raises(ValueError, match=r"multiplicity: expected \(2,\) counts"):
         table.weighted(counts)
     assert table.weighted([0, 2]).multiplicity.tolist() == [0, 2]
+
+
+def test_keys_that_do_not_fit_into_one_number_are_sorted_alike():
+    rng = np.random.default_rng(0)
+    keys = [rng.integers(0, 4, 50) for _ in range(3)]
+    # The order is that of the keys, whatever their values: the same ranks, once as they are and once spread far apart.
+    spread_out = [np.array([0, 2**20, 2**30, 2**40])[key] for key in keys]
+    order = _sort_by(*keys)
+    assert order.tolist() == sorted(range(50), key=lambda row: tuple(key[row] for key in keys))
+    assert _sort_by(*spread_out).tolist() == order.tolist()

@@ -291,3 +291,25 @@ def test_pairs_of_very_many_classes_fit_their_notes():
     assert [values.tolist() for values in counts.pairs()] == [[0, last, last], [last, 0, last + 1], [1, 1, 9_000]]
     with pytest.raises(ValueError, match="classes: expected at most 16777215, got 16777216"):
         PairCounts(last + 2)
+
+
+def test_costs_of_the_pairs_seen_are_those_of_their_table():
+    pairs = PairCounts(3)
+    pairs.add([0, 0, 0, 1, 1, 2], [1, 1, 2, 3, 1, 0])
+    expected = confusion_costs(pairs.table(), SIMILARITY)
+    assert len(expected) == 4
+    for similarity in (SIMILARITY, lambda true, called: SIMILARITY[true, called]):
+        found = confusion_costs(pairs, similarity)
+        for name in ("true", "called", "hard"):
+            assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+        assert found.soft == pytest.approx(expected.soft)
+
+
+def test_equal_costs_are_ordered_by_the_other_cost_then_by_label():
+    similarity = np.array([[1, 0.5, 0, 0.5], [0.5, 1, 0, 0.5], [0, 0, 1, 0], [0.5, 0.5, 0, 1]])
+    counts = np.zeros((4, 5), int)
+    counts[0, 1], counts[0, 2], counts[3, 2], counts[1, 2], counts[1, 4] = 4, 2, 4, 2, 2
+    soft, hard = confusion_costs(counts, similarity), confusion_costs(counts, similarity, by="hard")
+    assert list(zip(soft.true.tolist(), soft.called.tolist(), strict=True)) == [(3, 2), (0, 1), (0, 2), (1, 2), (1, 4)]
+    assert list(zip(hard.true.tolist(), hard.called.tolist(), strict=True)) == [(3, 2), (0, 1), (0, 2), (1, 2), (1, 4)]
+    assert confusion_costs(counts, similarity, most=2).soft.tolist() == [4, 2]

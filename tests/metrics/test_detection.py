@@ -3,7 +3,7 @@ import pytest
 
 from hardlook import metrics
 from hardlook.metrics import detection
-from hardlook.metrics.detection import Detections, Objects
+from hardlook.metrics.detection import Detections, Objects, mask_overlap
 from hardlook.metrics.panoptic import Segments
 
 
@@ -75,3 +75,19 @@ def test_masks_that_are_compared_on_a_device_overlap_as_on_the_host(found, monke
         assert np.array_equal(detection.mask_overlap(*tensors, crowd), expected)
     with pytest.raises(ValueError, match=r"detections are \(9, 11\), objects \(9, 10\)"):
         detection.mask_overlap(tensors[0], tensors[1][:, :, :10], crowd)
+
+
+def test_masks_of_another_size_and_classes_that_are_not_exhaustive_alone_are_refused():
+    with pytest.raises(ValueError, match=r"masks: detections are \(2, 3\), objects \(3, 2\); one image has one size"):
+        mask_overlap(np.ones((1, 2, 3), bool), np.ones((1, 3, 2), bool), np.array([False]))
+    with pytest.raises(ValueError, match="not_exhaustive: expected negative beside it"):
+        Objects([0], not_exhaustive=[1])
+    assert Objects([0], negative=[1]).not_exhaustive.tolist() == []
+    assert Objects([0], negative=[], not_exhaustive=[1]).not_exhaustive.tolist() == [1]
+    assert Objects([0]).negative is None and Objects([0]).not_exhaustive is None
+
+
+def test_no_detections_or_no_objects_overlap_with_nothing():
+    some, none = np.ones((2, 2, 3), bool), np.ones((0, 2, 3), bool)
+    assert mask_overlap(none, some, np.zeros(2, bool)).shape == (0, 2)
+    assert mask_overlap(some, none, np.zeros(0, bool)).shape == (2, 0)

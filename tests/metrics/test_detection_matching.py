@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pycocotools import mask as coco_mask
 
 from hardlook.metrics.detection import IGNORED, UNMATCHED, Detections, Objects, box_overlap, mask_overlap
-from hardlook.metrics.detection_matching import AREA_RANGES, IOU_THRESHOLDS, match_image
+from hardlook.metrics.detection_matching import AREA_RANGES, IOU_THRESHOLDS, match_image, select_classes
 
 
 def pycocotools_matches(truth, results, image, iou_type, use_categories):
@@ -131,3 +131,20 @@ def test_the_released_reading_of_annotation_zero_is_that_of_pycocotools(seed):
 def test_what_does_not_fit_is_refused(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def test_classes_are_selected_only_where_areas_are_known():
+    known, overlap = np.array([True, False]), np.ones((1, 2))
+    for truth, found in (
+        (Objects([0, 1]), Detections([1], [0.5], area=[9])),
+        (Objects([0, 1], area=[9, 9]), Detections([1], [0.5])),
+    ):
+        with pytest.raises(ValueError, match="select_classes: expected area of objects and of detections"):
+            select_classes(truth, found, overlap, known)
+    truth = Objects([0, 1, 0], area=[1, 2, 3], crowd=[False, False, True], ignore=[True, False, False], ids=[7, 8, 9])
+    found = Detections([1, 0], [0.5, 0.25], area=[4, 5])
+    few, kept, shared = select_classes(truth, found, np.arange(6.0).reshape(2, 3), known)
+    assert (few.classes.tolist(), few.area.tolist(), few.ids.tolist()) == ([0, 0], [1, 3], [7, 9])
+    assert (few.crowd.tolist(), few.ignore.tolist()) == ([False, True], [True, True])
+    assert (kept.classes.tolist(), kept.scores.tolist(), kept.area.tolist()) == ([0], [0.25], [5])
+    assert shared.tolist() == [[3, 5]]

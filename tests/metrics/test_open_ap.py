@@ -240,3 +240,11 @@ def test_ids_of_classes_are_as_many_as_labels_and_ascending(ids):
         OpenAP(("a", "b", "c"), np.eye(3), category_ids=ids)
     assert str(caught.value).endswith(str(ids[:10]))
     OpenAP(("a", "b", "c"), np.eye(3), category_ids=[0, 4, 9])
+
+
+@pytest.mark.parametrize("change", [{"iou_type": "segm"}, {"max_detections": 7}, {"released": True}])
+def test_metrics_with_other_settings_are_not_merged(change):
+    one = OpenAP(["one", "two", "three"], CHECK, iou_type="bbox")
+    other = OpenAP(["one", "two", "three"], CHECK, **{"iou_type": "bbox", **change})
+    with pytest.raises(ValueError, match="merge: expected the same iou_type, max_detections and released"):
+        one.merge(other)

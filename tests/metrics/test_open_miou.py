@@ -368,3 +368,34 @@ def test_counts_in_a_table_too_large_for_matrices_are_scored_by_pairs(monkeypatc
     assert metric.pairs.is_table and metric.similarity is similarity
     metric.update([0, 0, 0, 0, 1, 1, 1, 2, 2, 255], [0, 0, 0, 1, 1, 1, 0, 2, 1, 0])
     assert metric.compute().open.miou == pytest.approx(0.653058, abs=1e-6)
+
+
+def test_soft_counts_of_the_pairs_seen_are_those_of_their_table(monkeypatch):
+    metric = OpenMeanIoU(["cat", "dog", "sky"], SIMILARITY_A)
+    metric.update(TRUTH, PREDICTION_A)
+    expected = soft_counts(metric.confusion, SIMILARITY_A)
+    assert soft_counts(metric.pairs, SIMILARITY_A) == pytest.approx(expected)
+    as_function = soft_counts(metric.pairs, lambda true, called: SIMILARITY_A[true, called])
+    assert as_function == pytest.approx(expected)
+    monkeypatch.setattr(sys.modules["hardlook.metrics.open_miou"], "MAX_MATRIX_CLASSES", 2)
+    assert soft_counts(metric.pairs, SIMILARITY_A) == pytest.approx(expected)
+
+
+def test_a_function_of_labels_needs_the_pairs_or_the_number_of_classes():
+    def alike(true, called):
+        return SIMILARITY_A[true, called]
+
+    with pytest.raises(ValueError, match="expected a matrix beside a matrix of counts, got a function"):
+        soft_counts(np.eye(3, dtype=int), alike)
+    with pytest.raises(ValueError, match="classes: expected their number beside a similarity that is a function"):
+        soft_counts_by_image([0], [0], [5], alike, images=1)
+    found = soft_counts_by_image([0, 1], [1, 9], [5, 2], alike, images=2, classes=3)
+    assert found == pytest.approx(soft_counts_by_image([0, 1], [1, 9], [5, 2], SIMILARITY_A, images=2))
+
+
+def test_merging_with_other_labels_or_another_ignored_index_is_refused():
+    one = OpenMeanIoU(["a", "b"], np.eye(2))
+    with pytest.raises(ValueError, match="other: expected the same 2 labels, got 1 others"):
+        one.merge(OpenMeanIoU(["a"], np.eye(1)))
+    with pytest.raises(ValueError, match=r"other: expected ignore_index (None|255), got 7"):
+        one.merge(OpenMeanIoU(["a", "b"], np.eye(2), ignore_index=7))

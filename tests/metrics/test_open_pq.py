@@ -264,3 +264,20 @@ def test_costs_are_the_misses_of_segments_that_were_matched():
     false_negatives = quality_sums(matches, similarity, things)[3].sum()
     assert segment_costs(matches, similarity, things).soft.sum() == pytest.approx(false_negatives - missed)
     assert len(segment_costs(matches, similarity, things, by="hard", most=2)) == 2
+
+
+def test_metrics_of_other_things_or_another_rule_for_crowds_are_not_merged():
+    one = OpenPQ(["a", "b"], np.eye(2), [True, False])
+    for other in (
+        OpenPQ(["a", "b"], np.eye(2), [True, True]),
+        OpenPQ(["a", "b"], np.eye(2), [True, False], crowds="all"),
+    ):
+        with pytest.raises(ValueError, match="other: expected the same things and the same rule for crowds"):
+            one.merge(other)
+
+
+def test_matches_that_were_made_elsewhere_are_added():
+    direct, given_matches = (OpenPQ(["1", "2", "3", "4"], np.eye(4), [True] * 4) for _ in range(2))
+    direct.update(*worked_check())
+    given_matches.add_matches(match_segments(*worked_check()))
+    assert given_matches.compute().open.all.pq == direct.compute().open.all.pq
