@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from hardlook.api.calibrating import calibrate as calibrate
     from hardlook.api.comparing import compare as compare
     from hardlook.api.comparing import leaderboard as leaderboard
+    from hardlook.api.demonstrating import demo as demo
+    from hardlook.api.exploring import serve as serve
     from hardlook.api.gating import gate as gate
     from hardlook.api.listing import benchmarks as benchmarks
     from hardlook.api.listing import check as check
@@ -33,21 +35,23 @@ if TYPE_CHECKING:
     from hardlook.api.runs import Run as Run
     from hardlook.api.runs import load as load
     from hardlook.api.runs import runs as runs
+    from hardlook.api.training import train as train
     from hardlook.api.verifying import verify as verify
     from hardlook.harness.benchmark import Benchmark as Benchmark
-    from hardlook.metacoco.training.run import train as train
     from hardlook.models.listing import models as models
     from hardlook.models.registry import register as register
+    from hardlook.models.weights.install import list_weights as weights
     from hardlook.models.wrapping import wrap as wrap
     from hardlook.similarity.measures import similarity as similarity
+    from hardlook.world.layouts import make_world as make_world
 
 __version__ = "0.2.0"
 
-# The public names and where they are; a name without a function is a module. `models` and `similarity` are packages
-# that can be called.
+# The public names and where they are; a name without a function is a module. `models`, `similarity` and `weights` are
+# packages that can be called.
 _PLACES = {
     "run": "hardlook.api.running:run",
-    "train": "hardlook.metacoco.training.run:train",
+    "train": "hardlook.api.training:train",
     "load": "hardlook.api.runs:load",
     "runs": "hardlook.api.runs:runs",
     "join": "hardlook.api.running:join",
@@ -55,12 +59,16 @@ _PLACES = {
     "compare": "hardlook.api.comparing:compare",
     "gate": "hardlook.api.gating:gate",
     "leaderboard": "hardlook.api.comparing:leaderboard",
+    "serve": "hardlook.api.exploring:serve",
     "benchmarks": "hardlook.api.listing:benchmarks",
     "models": "hardlook.models:",
     "check": "hardlook.api.listing:check",
     "wrap": "hardlook.models.wrapping:wrap",
     "register": "hardlook.models.registry:register",
     "calibrate": "hardlook.api.calibrating:calibrate",
+    "demo": "hardlook.api.demonstrating:demo",
+    "weights": "hardlook.models.weights:",
+    "make_world": "hardlook.world.layouts:make_world",
     "benchmark": "hardlook.api.own_benchmarks:benchmark",
     "Benchmark": "hardlook.harness.benchmark:Benchmark",
     "Run": "hardlook.api.runs:Run",

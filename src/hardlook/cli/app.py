@@ -64,8 +64,8 @@ def _final_path(named: str | bytes | Path) -> Path:
 COMMANDS = {
     "run": ("hardlook.cli.run:run", "Run a benchmark, or resume a run."),
     "train": (
-        "hardlook.metacoco.training.commands:train",
-        "Train a few-shot method; the folder is a model for `hardlook run metacoco --model`.",
+        "hardlook.cli.train:train",
+        "Train a few-shot method or a one-shot network; the folder is a model for `hardlook run --model`.",
     ),
     "score": ("hardlook.cli.report:score", "Recompute the scores of a run from its records."),
     "report": ("hardlook.cli.report:report", "Write `report.html` into run folders, from their records."),

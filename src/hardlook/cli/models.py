@@ -39,9 +39,10 @@ def models(
       hardlook models --family timm "resnet50*"
     """
     cards = find_models(pattern, role=role, family=family)
-    trainable = list_trainable(pattern) if family is None and role in (None, "few-shot-learner") else []
+    trainable = [] if family is not None else [card for card in list_trainable(pattern) if role in (None, *card.roles)]
+    known = {card.name for card in cards}
     if as_json:
-        print_json([asdict(card) for card in [*cards, *trainable]])
+        print_json([asdict(card) for card in [*cards, *(one for one in trainable if one.name not in known)]])
         return
     if family is not None:
         _print_names(cards, pattern)
@@ -53,7 +54,9 @@ def models(
         heading: [card for card in cards if heading in (card.roles or ("any role",))]
         for heading in (*ROLES, "any role")
     }
-    for heading, listed in (*headings.items(), ("few-shot-learner, to train: hardlook train NAME", trainable)):
+    for kind in ("few-shot-learner", "one-shot-segmenter"):
+        headings[f"{kind}, to train: hardlook train NAME"] = [card for card in trainable if kind in card.roles]
+    for heading, listed in headings.items():
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
         table.add_column(min_width=width, no_wrap=True)
         table.add_column(overflow="fold")

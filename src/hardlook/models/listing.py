@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from hardlook.errors import ModelError, OptionError
@@ -38,12 +39,48 @@ def models(pattern: str = "*", *, role: str | None = None, family: str | None = 
     return ModelList(list_models(pattern, role) if family is None else list_family(family, pattern, role))
 
 
-def list_trainable(pattern: str = "*") -> ModelList:
-    """Cards of the few-shot methods that `hardlook train` trains; each runs from the folder that it was trained into.
+def find_trained_role(name: str) -> str:
+    """The role of the method or network of that name, once it is trained; an error with similar names for none.
 
-    >>> list_trainable("protonet")[0].marks
-    ('LL', 'trained', 'checked')
+    >>> find_trained_role("protonet"), find_trained_role("pfenet")
+    ('few-shot-learner', 'one-shot-segmenter')
     """
+    cards = {card.name: card for card in list_trainable()}
+    if name not in cards:
+        near = get_close_matches(name, cards, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise OptionError(f"there is nothing to train named {name!r}", remedy=f"{hint}`hardlook models` lists them")
+    return cards[name].roles[0]
+
+
+def list_trainable(pattern: str = "*") -> ModelList:
+    """Cards of what `hardlook train` trains; each runs from the folder that it was trained into.
+
+    >>> list_trainable("protonet")[0].marks, list_trainable("pfenet")[0].roles
+    (('LL', 'trained', 'checked'), ('one-shot-segmenter',))
+    """
+    return ModelList([*_list_few_shot(pattern), *_list_one_shot(pattern)])
+
+
+def _list_one_shot(pattern: str) -> ModelList:
+    from hardlook.networks.one_shot.catalogue import list_networks
+
+    return ModelList(
+        ModelCard(
+            entry.name,
+            ("one-shot-segmenter",),
+            entry.citation,
+            "MIT",
+            "train",
+            origin="hardlook train",
+            marks=("trained", *(("checked",) if entry.golden else ())),
+        )
+        for entry in list_networks()
+        if fnmatchcase(entry.name, pattern)
+    )
+
+
+def _list_few_shot(pattern: str) -> ModelList:
     from hardlook.networks.few_shot.catalogue import list_methods
 
     cards = ModelList()
