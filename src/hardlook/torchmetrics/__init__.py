@@ -18,7 +18,7 @@ metrics or of batches equals, to the last bit, that of `hardlook.metrics` on all
 
 from __future__ import annotations
 
-from hardlook.torchmetrics.gathering import gather_metric
+from hardlook.torchmetrics.accumulator import gather_metric
 from hardlook.torchmetrics.mean_iou import MeanIoU, OpenMeanIoU
 from hardlook.torchmetrics.open_ap import OpenAP
 from hardlook.torchmetrics.open_pq import OpenPQ

@@ -4,7 +4,7 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from hardlook.collect.web.api import OPERATIONS, build_openapi
+from hardlook.collect.web.app import OPERATIONS, build_openapi
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
