@@ -57,10 +57,11 @@ class Watched:
 
     def __init__(self, network, with_prev_mask=True):
         self.network, self.with_prev_mask, self.calls = network, with_prev_mask, []
+        self.takes_sizes = getattr(network, "takes_sizes", False)
 
-    def __call__(self, inputs, points):
+    def __call__(self, inputs, points, **sizes):
         self.calls.append((inputs, points))
-        return self.network(inputs, points)
+        return self.network(inputs, points, **sizes)
 
 
 def course_of(arrays, name):
