@@ -43,7 +43,9 @@ def check_array(golden, key, got, *, tolerance=1e-4, exact=1e-8, axis=1):
     `tolerance` and `exact` are shares of the largest value, of float32 and of float64 arrays.
     """
     values = got.detach().to(torch.float64).cpu().numpy()
-    stored = [name for name in (key, f"{key}.sub", f"{key}.stat", f"{key}.shape", f"{key}.f64") if name in golden.arrays]
+    stored = [
+        name for name in (key, f"{key}.sub", f"{key}.stat", f"{key}.shape", f"{key}.f64") if name in golden.arrays
+    ]
     assert stored, f"{golden.name} has no array {key}"
     for name in stored:
         expected = golden.arrays[name].astype(np.float64)
@@ -67,6 +69,11 @@ def check_array(golden, key, got, *, tolerance=1e-4, exact=1e-8, axis=1):
         if name.endswith(".f64"):
             DIFFERENCES[golden.name] = max(DIFFERENCES.get(golden.name, 0.0), difference)
         assert difference <= allowed, f"{golden.name} {name}: {difference:.2e} of the largest value"
+
+
+def list_cases(golden):
+    """The cases that a golden has inputs for, such as shot1 and shot5."""
+    return [name.removesuffix(".query_i8") for name in golden.arrays if name.endswith(".query_i8")]
 
 
 def list_keys(golden, case):
