@@ -106,3 +106,23 @@ def test_reset_leaves_a_copy_of_the_metric_as_it_was():
     assert whole.compute() == pytest.approx(0.5)
     assert np.isnan(other.compute())
     assert pickle.loads(pickle.dumps(whole)).compute() == whole.compute()
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        metric.class_iou,
+        metric.mean_iou,
+        lambda counts: metric.mean_iou(counts, "gt-only"),
+        metric.pixel_accuracy,
+        metric.mean_class_accuracy,
+        metric.frequency_weighted_iou,
+    ],
+)
+def test_every_score_of_stacked_counts_is_that_of_each(score):
+    confusions = np.random.default_rng(1).integers(0, 9, (2, 3, 4, 5))
+    confusions[0, 1, 2] = 0  # a class that is not there
+    found = score(metric.class_counts(confusions))
+    for place in np.ndindex(2, 3):
+        np.testing.assert_array_equal(found[place], score(metric.class_counts(confusions[place])))
+    assert found.shape[:2] == (2, 3)

@@ -399,3 +399,12 @@ def test_merging_with_other_labels_or_another_ignored_index_is_refused():
         one.merge(OpenMeanIoU(["a"], np.eye(1)))
     with pytest.raises(ValueError, match=r"other: expected ignore_index (None|255), got 7"):
         one.merge(OpenMeanIoU(["a", "b"], np.eye(2), ignore_index=7))
+
+
+def test_soft_counts_of_stacked_matrices_are_those_of_each():
+    confusions = np.random.default_rng(0).integers(0, 9, (2, 5, 3, 4))
+    for counts in (confusions, confusions[..., :3]):
+        found = soft_counts(counts, SIMILARITY_A)
+        assert found.shape == (2, 5, 3, 3)
+        for place in np.ndindex(2, 5):
+            np.testing.assert_allclose(found[place], soft_counts(counts[place], SIMILARITY_A), rtol=1e-14)

@@ -8,6 +8,8 @@ from panoptic_images import literal_sums, random_image
 
 from hardlook.metrics.open_pq import (
     OpenPQ,
+    class_quality,
+    mean_quality,
     open_pq,
     panoptic_scores,
     quality_sums,
@@ -281,3 +283,13 @@ def test_matches_that_were_made_elsewhere_are_added():
     direct.update(*worked_check())
     given_matches.add_matches(match_segments(*worked_check()))
     assert given_matches.compute().open.all.pq == direct.compute().open.all.pq
+
+
+def test_qualities_of_stacked_sums_are_those_of_each():
+    sums = np.random.default_rng(0).random((2, 3, 4, 5))
+    sums[0, 1, :, 2] = 0.0  # a class that does not occur
+    within = np.array([True, False, True, True, False])
+    for place in np.ndindex(2, 3):
+        np.testing.assert_array_equal(class_quality(sums)[place], class_quality(sums[place]))
+        np.testing.assert_allclose(mean_quality(sums)[place], mean_quality(sums[place]), rtol=1e-14)
+        np.testing.assert_allclose(mean_quality(sums, within)[place], mean_quality(sums[place], within), rtol=1e-14)

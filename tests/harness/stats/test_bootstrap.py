@@ -4,6 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.sparse import csr_array
 
 from hardlook.harness.stats import (
     Estimate,
@@ -14,6 +15,7 @@ from hardlook.harness.stats import (
     ratio,
     spearman,
 )
+from hardlook.harness.stats.bootstrap import group_clusters, leave_each_out, measure_spread
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -256,3 +258,48 @@ def test_one_unit_has_no_interval() -> None:
     assert estimate.value == 1.0
     assert not estimate.interval.defined
     assert estimate.resamples == 0
+
+
+@pytest.mark.parametrize("sizes", [[7], [4, 1, 6], [2, 9]])
+def test_sparse_sums_are_grouped_as_dense_ones(sizes: list[int]) -> None:
+    sizes_of = np.array(sizes)
+    sums = rng(5).integers(0, 9, (int(sizes_of.sum()), 3)).astype(float)
+    for groups in (3, 5, 50):
+        dense, kept = group_clusters(sums, sizes_of, groups)
+        sparse, same = group_clusters(csr_array(sums), sizes_of, groups)
+        assert kept.tolist() == same.tolist() and len(dense) == kept.sum()
+        np.testing.assert_array_equal(sparse.toarray(), dense)
+        # Every cluster is in one group of its own stratum.
+        ends, group_ends = np.cumsum(sizes_of), np.cumsum(kept)
+        for size, end, own, group_end in zip(sizes_of, ends, kept, group_ends, strict=True):
+            np.testing.assert_array_equal(dense[group_end - own : group_end].sum(0), sums[end - size : end].sum(0))
+
+
+def test_up_to_a_thousand_clusters_are_left_out_one_by_one() -> None:
+    for n in (1_000, 1_001, 2_500):
+        sums = np.stack([rng(6).gamma(2, size=n), np.ones(n)], axis=1)
+        spread = measure_spread(ratio, sums, np.array([n]))
+        assert spread.freedom[0] == 999
+        assert spread.standard_error[0] == measure_spread(ratio, sums, np.array([n]), groups=1_000).standard_error[0]
+
+
+def test_scores_without_each_cluster_do_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    sums, sizes = rng(7).random((11, 2)), np.array([5, 1, 5])
+    whole = np.concatenate(list(leave_each_out(ratio, sums, sizes)))
+    monkeypatch.setattr("hardlook.harness.stats.bootstrap.block_sizes", lambda n, columns: [3, 3, 3, 2])
+    parts = list(leave_each_out(ratio, csr_array(sums), sizes))
+    assert [len(part) for part in parts] == [3, 3, 3, 2]
+    np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-14)
+    # By hand: the others of its stratum count 5 / 4 times; the only one of a stratum cannot be left out.
+    others = np.delete(sums[:5], 2, axis=0).sum(0) * 5 / 4 + sums[5:].sum(0)
+    assert whole[2, 0] == pytest.approx(others[0] / others[1])
+    assert whole[5, 0] == pytest.approx(sums[:, 0].sum() / sums[:, 1].sum())
+
+
+@pytest.mark.parametrize("method", ["jackknife", "bca"])
+def test_units_without_each_cluster_give_the_spread_of_their_sums(method: str) -> None:
+    values, clusters = rng(8).random(12), np.arange(12) // 2
+    options = {"clusters": clusters.tolist(), "resamples": 200, "method": method}
+    by_index = bootstrap_indices(12, lambda units: float(values[units].mean()), rng=rng(), **options)
+    by_sums = bootstrap_mean(values, rng=rng(), **options)
+    assert bounds(by_index) == pytest.approx(bounds(by_sums), rel=1e-9)

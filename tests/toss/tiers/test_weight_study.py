@@ -197,3 +197,12 @@ def test_a_table_without_all_partitions_is_named(table):
     with pytest.raises(DataError, match="is easy_nsal or hard_sal or hard_nsal") as caught:
         run_weight_study(table, None, seed=0)
     assert caught.value.file == str(table)
+
+
+def test_weights_of_stacked_shares_add_up_to_five_in_each():
+    rng = np.random.default_rng(0)
+    salience, iou = rng.random((3, 2, 4)), rng.random((3, 2, 4))
+    found = scale_weights(salience, iou)
+    assert found.sum(-1) == pytest.approx(np.full((3, 2), 5.0))
+    for place in np.ndindex(3, 2):
+        assert found[place] == pytest.approx(5 * salience[place] * iou[place] / (salience[place] @ iou[place]))
