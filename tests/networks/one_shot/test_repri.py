@@ -1,0 +1,259 @@
+"""RePRI: its gradients by autograd, laws, and the released code."""
+
+import numpy as np
+import pytest
+import torch
+from goldens import read_golden
+from one_shot_goldens import check_array, fill_network, list_cases, list_keys, read_inputs
+from torch.nn import functional
+
+from hardlook.networks.one_shot.repri import (
+    RePRI,
+    adapt_classifiers,
+    score_positions,
+    smoothed_cross_entropy,
+)
+
+
+@pytest.fixture(scope="module")
+def network():
+    torch.manual_seed(0)
+    return RePRI.build("resnet50-keras", classes=5).eval()
+
+
+def make_pairs(batch=3, channels=6, asked=20, known=30, shots=2, dtype=torch.float64):
+    """Features and labels of pairs, with some positions left out; no cosine is so extreme that 1e-10 counts."""
+    rng = torch.Generator().manual_seed(0)
+    query, support = (
+        torch.randn(batch, channels, n, generator=rng, dtype=torch.float64).to(dtype) for n in (asked, known * shots)
+    )
+    labels = torch.randint(0, 2, (batch, known * shots), generator=rng)
+    labels[:, :4] = 255
+    valid = torch.rand(batch, asked, generator=rng) < 0.8
+    return functional.normalize(query + 3, dim=1), valid, functional.normalize(support + 3, dim=1), labels
+
+
+def adapt_by_autograd(query, valid, support, labels, *, shots, steps, update):
+    """One pair after the other, with the losses as the paper writes them, by torch's own optimiser."""
+    found = []
+    for features, chosen, known, truth in zip(query, valid, support, labels, strict=True):
+
+        def score(given, weight):
+            return 20 * functional.cosine_similarity(given, weight[:, None], dim=0)
+
+        weight = known[:, truth == 1].mean(1).clone().requires_grad_()
+        bias = score(features[:, chosen], weight.detach()).mean().clone().requires_grad_()
+        optimiser = torch.optim.SGD([weight, bias], lr=0.025)
+        proportion = torch.sigmoid(score(features[:, chosen], weight) - bias).mean().detach()
+        pull = 1 / shots
+        for step in range(steps):
+            scores = score(features[:, chosen], weight) - bias
+            marginal = torch.sigmoid(scores).mean()
+            if step == update:
+                proportion, pull = marginal.detach(), pull + 1
+            known_scores = score(known[:, truth != 255], weight) - bias
+            loss = functional.binary_cross_entropy_with_logits(known_scores, truth[truth != 255].to(known))
+            likely = torch.sigmoid(scores)
+            entropy = -(torch.xlogy(likely, likely) + torch.xlogy(1 - likely, 1 - likely)).mean()
+            mine, other = torch.distributions.Bernoulli(marginal), torch.distributions.Bernoulli(proportion)
+            loss = loss + entropy / shots + pull * torch.distributions.kl_divergence(mine, other)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        found.append((weight.detach(), bias.detach()))
+    return [torch.stack(column) for column in zip(*found, strict=True)]
+
+
+@pytest.mark.parametrize("shots", [1, 3])
+def test_written_gradients_are_those_of_autograd(shots):
+    given = make_pairs(shots=shots)
+    options = {"shots": shots, "steps": 12, "update": 5}
+    adapted = adapt_classifiers(*given, **options)
+    weight, bias = adapt_by_autograd(*given, **options)
+    torch.testing.assert_close(adapted.weight, weight, atol=1e-8, rtol=0)
+    torch.testing.assert_close(adapted.bias, bias, atol=1e-8, rtol=0)
+
+
+def test_a_pair_is_fitted_as_if_it_were_alone_and_supports_have_no_order():
+    query, valid, support, labels = make_pairs()
+    together = adapt_classifiers(query, valid, support, labels, shots=2)
+    alone = adapt_classifiers(*(one[1:2] for one in (query, valid, support, labels)), shots=2)
+    order = torch.randperm(labels.shape[1])
+    moved = adapt_classifiers(query, valid, support[:, :, order], labels[:, order], shots=2)
+    torch.testing.assert_close(alone.weight, together.weight[1:2])
+    torch.testing.assert_close(moved.weight, together.weight)
+    assert together.history is None
+
+
+def test_what_is_left_out_of_the_query_has_no_part_unless_released():
+    query, valid, support, labels = make_pairs()
+    other = torch.where(valid[:, None], query, functional.normalize(-torch.ones_like(query), dim=1))
+    for centre_on_all in (False, True):
+        first, second = (
+            adapt_classifiers(one, valid, support, labels, shots=2, centre_on_all=centre_on_all)
+            for one in (query, other)
+        )
+        assert torch.allclose(first.bias, second.bias) != centre_on_all
+
+
+def test_the_expected_share_is_renewed_once():
+    history = adapt_classifiers(*make_pairs(), shots=2, steps=8, update=3, record=True).history
+    assert history["weight"].shape == (8, 3, 6)
+    torch.testing.assert_close(history["proportions"][:3], history["marginal"][:1].expand(3, -1, -1))
+    torch.testing.assert_close(history["proportions"][3:], history["marginal"][3:4].expand(5, -1, -1))
+    assert history["divergence"][0].abs().max() < 1e-9 and history["divergence"][3].abs().max() < 1e-9
+    assert history["cross_entropy"][-1].sum() < history["cross_entropy"][0].sum()
+
+
+def test_steps_as_published_and_as_released():
+    with torch.device("meta"):
+        published, released = RePRI.build(), RePRI.build(released=True)
+        shorter = RePRI.build(steps=5, update=2)
+    assert (published.steps, published.update) == (50, 10)
+    assert (released.steps, released.update) == (49, 9)
+    assert (shorter.steps, shorter.update) == (5, 2)
+
+
+def test_the_object_of_an_identical_support_is_found(network):
+    mask = torch.zeros(2, 5, 5, dtype=torch.uint8)
+    mask[0, 1:3, 1:4], mask[1, 4] = 1, 1
+    maps = torch.zeros(2, 512, 5, 5)
+    maps[:, 0], maps[:, 1], maps[:, 2] = mask, 1 - mask, 0.5
+    maps = functional.normalize(maps, dim=1)
+    described = tuple(one[:, None] for one in network.describe((maps,), mask))
+    logits = network.match((maps,), described, (5, 5))
+    assert torch.equal(logits.argmax(1), mask.long())
+
+
+def test_encoded_once_equals_encoded_per_pair(network):
+    rng = torch.Generator().manual_seed(0)
+    query, supports = torch.randn(2, 3, 33, 41, generator=rng), torch.randn(2, 2, 3, 33, 33, generator=rng)
+    masks = torch.zeros(2, 2, 33, 33, dtype=torch.uint8)
+    masks[:, :, 8:20] = 1
+    padding = torch.zeros(2, 33, 41, dtype=torch.uint8)
+    padding[:, :, 30:] = 255
+    with torch.inference_mode():
+        together = network(query, supports, masks, padding)
+        features, described = network.encode(query), network.describe(network.encode(supports[1]), masks[1])
+        shown = tuple(one[None] for one in described)
+        alone = network.match((features[0][1:2],), shown, (33, 41), padding[1:2])
+        with torch.autocast("cpu", torch.bfloat16):
+            half = network(query, supports, masks, padding)
+    assert together.shape == (2, 2, 33, 41) and together.dtype == torch.float32
+    torch.testing.assert_close(alone, together[1:2], atol=1e-4, rtol=1e-4)
+    assert half.isfinite().all()
+
+
+@pytest.mark.parametrize("value", [0, 255])
+def test_masks_without_the_class_give_finite_classifiers(value):
+    query, valid, support, labels = make_pairs(dtype=torch.float32)
+    adapted = adapt_classifiers(query, valid & False, support, torch.full_like(labels, value), shots=2)
+    assert adapted.weight.isfinite().all() and adapted.bias.isfinite().all()
+    adapted = adapt_classifiers(query, valid, support, torch.full_like(labels, value), shots=2)
+    assert score_positions(query, adapted.weight).isfinite().all() and adapted.bias.isfinite().all()
+
+
+def test_smoothing_shares_among_the_other_classes():
+    """torch shares among all classes, so that 0.1 among 4 others is its 0.125 among 5."""
+    logits, labels = torch.randn(2, 5, 3, 3), torch.randint(0, 5, (2, 3, 3))
+    labels[0, 0] = 255
+    expected = functional.cross_entropy(logits, labels, ignore_index=255, label_smoothing=0.125)
+    torch.testing.assert_close(smoothed_cross_entropy(logits, labels), expected)
+    torch.testing.assert_close(smoothed_cross_entropy(logits, labels.to(torch.uint8)), expected)
+    assert smoothed_cross_entropy(logits, torch.full_like(labels, 255)) == 0
+
+
+def test_training_on_classes_reaches_every_parameter(network):
+    assert RePRI.stages == ("classes",)
+    labels = torch.randint(0, 5, (2, 33, 33))
+    loss, logits = network.class_loss(torch.randn(2, 3, 33, 33), labels)
+    loss.backward()
+    assert logits.shape == (2, 5, 33, 33)
+    assert all(one.grad is not None for one in network.parameters())
+    network.zero_grad()
+
+
+def count_pixels(predicted, labels):
+    """Intersections and unions (B, 1, 2) of background and class; pixels marked 255 are left out."""
+    valid = labels != 255
+    both = [[(predicted == label) & valid, (labels == label) & valid] for label in (0, 1)]
+    measured = [[(one & two).sum((1, 2)) for one, two in both], [(one | two).sum((1, 2)) for one, two in both]]
+    return [torch.stack(column, 1)[:, None] for column in measured]
+
+
+def compute_arrays(network, golden, case, dtype):
+    """What the golden stores of a case, but for its inputs."""
+    query, supports, masks, labels = read_inputs(golden, case, dtype)
+    passed = {}
+    watched = [*network.parts, "ppm", "bottleneck"]
+    hooks = [
+        network.get_submodule(name).register_forward_hook(lambda _m, _i, out, name=name: passed.setdefault(name, out))
+        for name in watched
+    ]
+    maps = network.extract(query)
+    for hook in hooks:
+        hook.remove()
+    found = {f"query0.{name}": passed[name][:1] for name in watched}
+    size = (query.shape[-2], query.shape[-1])
+    # The rest goes through the network's own methods, but with the backbone's pass over the queries made above.
+    inner, network.extract = network.extract, lambda images: maps if images is query else inner(images)
+    try:
+        features, shown = network.encode(query), network.encode(supports.flatten(0, 1))
+        described = network.describe(shown, masks.flatten(0, 1))
+        described = tuple(one.unflatten(0, masks.shape[:2]) for one in described)
+        adapted = network.adapt(features, described, labels, record=True)
+        logits = network.match(features, described, size, labels)
+        loss, classes = network.class_loss(query, torch.where(labels == 1, 3, labels))
+    finally:
+        del network.extract
+    history = adapted.history
+    small = functional.interpolate(labels[:, None].float(), maps.shape[2:])[:, 0]
+    share = (small == 1).sum((1, 2)) / (small != 255).sum((1, 2))
+    renewed = history["proportions"][-1, :, 1]
+    intersection, union = count_pixels(logits.argmax(1), labels)
+    return found | {
+        "features_query_normalised": features[0],
+        "features_support_normalised": described[0],
+        "prototype_initial": history["first_weight"],
+        "bias_initial": history["first_bias"],
+        "pi_initial": history["proportions"][0],
+        "delta_initial": history["proportions"][0, :, 1] / share - 1,
+        "delta_after_update": renewed / share - 1,
+        "loss_ce": history["cross_entropy"],
+        "loss_kl": history["divergence"],
+        "loss_entropy": history["entropy"],
+        "marginal": history["marginal"],
+        "pi": history["proportions"],
+        "bias": history["bias"],
+        "prototype_first10": history["weight"][:10],
+        "prototype_final": adapted.weight,
+        "logits_query": score_positions(features[0].flatten(2), adapted.weight),
+        "proba_fg": logits.softmax(1)[:, 1],
+        "intersection": intersection,
+        "union": union,
+        "classifier_logits.stride4": classes[:, :, ::4, ::4],
+        "segmentation_loss_smoothing": loss,
+    }
+
+
+@pytest.fixture(scope="module")
+def filled():
+    golden = read_golden("one_shot", "repri_r50")
+    classes = golden.parameters()["module.classifier.bias"][0]
+    return golden, fill_network(RePRI.build(classes=classes, released=True), golden).eval()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_equals_the_released_code(filled, dtype):
+    """All cases in float64, which is compared with the float32 arrays, too; in float32 the first."""
+    golden, network = filled
+    network.to(dtype)
+    tight = {"logits_query": 2e-5, "proba_fg": 2e-5, "loss_kl": 2e-5, "intersection": 0, "union": 0}
+    for case in list_cases(golden)[: None if dtype == torch.float64 else 1]:
+        with torch.no_grad():
+            found = compute_arrays(network, golden, case, dtype)
+        for key in list_keys(golden, case):
+            name = key.removeprefix(f"{case}.")
+            axis = 2 if name == "features_support_normalised" else 1
+            check_array(golden, key, found[name], axis=axis, tolerance=tight.get(name, 1e-4))
+        assert np.abs(found["bias"].numpy() - golden.arrays[f"{case}.bias"]).max() < 1e-4
