@@ -21,6 +21,7 @@ from hardlook.harness.runs.plan import (
     list_units,
     make_plan,
 )
+from hardlook.models.identity import ModelIdentity
 from hardlook.models.registry import build
 
 BENCHMARK = find_benchmark("closed-miou")
@@ -248,3 +249,15 @@ def test_hashes_of_version_0_1_are_said_to_cover_less(before, now, told):
     with pytest.raises(ChangedRun) as caught:
         check_unchanged({**plan.parts, "model": before}, replace(plan, parts={**plan.parts, "model": now}), Path("run"))
     assert "version 0.1" not in caught.value.what
+
+
+def test_where_a_weights_file_lies_and_which_device_ran_is_no_part_of_the_plan():
+    identity = ModelIdentity("planted-segmenter", BENCHMARK.card.role, {}, "xxh3:0")
+    args = {"weights": "/somewhere/net.pt", "name": "net.pth", "device": "cuda:1", "stranger": 0.5}
+    parts = plan._model_parts(
+        replace(identity, args=args, weights={"net.pt": "xxh3:1"}, device="cuda:1"), SimpleNamespace()
+    )
+    assert parts["model args"] == {"name": "net.pth", "stranger": 0.5}
+    assert (parts["model device"], parts["model weights"]) == ("cuda", {"net.pt": "xxh3:1"})
+    assert plan._model_parts(replace(identity, device="cpu"), None)["model device"] == "cpu"
+    assert args["device"] == "cuda:1"

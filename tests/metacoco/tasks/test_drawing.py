@@ -13,6 +13,7 @@ from hardlook.metacoco.tasks.checking import check_tasks
 from hardlook.metacoco.tasks.drawing import (
     Supports,
     choose_partners,
+    draw_common_supports,
     draw_tasks,
     find_allowed_swaps,
     has_distinct_content,
@@ -288,3 +289,11 @@ def test_supports_of_one_content_are_seen():
     assert has_distinct_content(build_image_pools(table), drawn).tolist() == [True]
     table.content[2] = table.content[0]
     assert has_distinct_content(build_image_pools(table), drawn).tolist() == [False]
+
+
+def test_where_no_mode_has_common_supports_classes_alone_are_drawn():
+    eligibility = find_eligible_classes(full_table(6, 4, 8), ["blind"], 3, 2, 5, blind_supports="paper")
+    assert eligibility.common_modes == ()
+    supports = draw_common_supports(eligibility, np.arange(5), 0)
+    assert supports.classes.shape == (5, 3) and (supports.contexts == -1).all()
+    assert supports.rows.shape == (5, 3, 0)

@@ -182,3 +182,17 @@ def test_an_unknown_support_context_is_refused_with_the_first_ten_there_are():
     assert caught.value.remedy == "there are " + ", ".join(f"x{number:02}" for number in range(10))
     kept = find_eligible_classes(table, ["iid"], 2, 1, 1, support_contexts=["x03", "x07"]).support_contexts
     assert np.flatnonzero(kept[0]).tolist() == [3, 7]
+
+
+def test_a_mode_without_a_second_context_is_proposed_where_that_is_what_is_missing():
+    one_context = find_eligible_classes(full_table(3, 1, 30), ["iid", "ood"], ways=2, shots=5, queries=15)
+    with pytest.raises(OptionError) as caught:
+        one_context.require()
+    assert caught.value.remedy.endswith("; --modes blind needs no second context")
+    few_images = find_eligible_classes(full_table(3, 2, 9), ["iid"], ways=2, shots=5, queries=15)
+    with pytest.raises(OptionError) as caught:
+        few_images.require()
+    assert caught.value.remedy == "ask for fewer ways, shots, queries or modes, or give more images"
+    assert "more" not in str(caught.value).split("remedy")[0].split("needed")[1]
+    enough = find_eligible_classes(full_table(2, 2, 30), ["iid"], ways=2, shots=5, queries=15)
+    enough.require()

@@ -146,3 +146,10 @@ def test_a_concept_without_images_has_empty_pools():
     assert pools.concept_sizes().tolist() == [3, 0]
     assert pools.outside_sizes()[0].tolist() == [2, 1]
     assert len(pools.sizes) == len(pools.starts) == 2 * 4 + 2
+
+
+def test_nothing_is_found_in_no_pools():
+    empty = np.empty(0, np.int64)
+    pools = build_image_pools(ImageTable(("cat",), ("snow",), empty, empty, empty))
+    assert pools.find_positions(np.array([[0], [1]]), np.array([0, 1])).tolist() == [[ABSENT] * 2] * 2
+    assert pools.concept_sizes().tolist() == [0] and pools.outside_sizes().tolist() == [[0]]

@@ -1,5 +1,6 @@
 """Whole courses: against a full-frame implementation by the words, and what perfect masks and empty maps lead to."""
 
+from dataclasses import astuple, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +9,8 @@ from click_scenes import drive, instances, plain, same
 from scipy import ndimage
 
 from hardlook.errors import DataError, ModelError, OptionError
+from hardlook.metrics.boundaries import BoundaryTruth
+from hardlook.metrics.regions import Box
 from hardlook.models.answer_checks import CheckedSession
 from hardlook.models.planted.click_models import PlantedClicks
 from hardlook.models.planted.disc import Disc
@@ -15,7 +18,8 @@ from hardlook.models.roles import Clicks, Prompted
 from hardlook.randomness import generator
 from hardlook.rclicks.click_models.simple import Center, Distance, Uniform
 from hardlook.rclicks.clicks.courses import BASE, HALVES, Course, Instance, Rules, make_clicking_groups
-from hardlook.rclicks.clicks.simulation import simulate_clicks, simulate_first_clicks
+from hardlook.rclicks.clicks.error_regions import Region
+from hardlook.rclicks.clicks.simulation import _free_pixels, join_draws, simulate_clicks, simulate_first_clicks
 from hardlook.rclicks.clicks.simulation_runner import run_simulations
 
 
@@ -361,3 +365,54 @@ def test_a_perfect_answer_to_the_box_ends_the_course():
         lambda prompts: [Prompted(instance.target) for _ in prompts],
     )
     assert found.x.tolist() == [[-1, -1, -1]] and (found.intersection == found.union).all()
+
+
+def test_boundaries_are_counted_after_every_round_and_repeated_after_the_last():
+    instance = plain(SQUARE)
+    masks = [SQUARE & (np.arange(9) < 3), SQUARE & (np.arange(9) < 5), SQUARE]
+    answers = iter(masks)
+    rules = Rules(rounds=5, boundary=True)
+    found = drive(simulate_clicks(instance, (BASE,), Distance(), rules), lambda ps: [Prompted(next(answers))])
+    truth = BoundaryTruth.of(instance.target, instance.ignore)
+    expected = [astuple(truth.count(mask)) for mask in (*masks, SQUARE, SQUARE)]
+    assert found.boundary.tolist() == [list(map(list, expected))]
+    assert len({tuple(row) for row in found.boundary[0].tolist()}) == 3
+    assert (found.x[0] >= 0).tolist() == [True, True, True, False, False]
+    without = drive(simulate_clicks(instance, (BASE,), Distance(), Rules(2)), lambda ps: [Prompted(SQUARE)])
+    assert without.boundary is None
+
+
+@pytest.mark.parametrize("boundary", [True, False])
+def test_draws_are_joined_course_by_course(boundary):
+    [instance] = instances(1)
+    session = Disc(fragility=1.0).open(instance.image)
+    draws = [
+        drive(simulate_clicks(instance, courses, Distance(), Rules(rounds=3, boundary=boundary)), session.predict)
+        for courses in ((BASE,), make_clicking_groups(2))
+    ]
+    draws = [replace(draw, fallbacks=number) for number, draw in enumerate(draws, 3)]
+    joined = join_draws(draws)
+    assert joined.courses == (*draws[0].courses, *draws[1].courses) and joined.fallbacks == 7
+    for name in ("x", "y", "positive", "intersection", "union"):
+        assert getattr(joined, name).tolist() == [*getattr(draws[0], name).tolist(), *getattr(draws[1], name).tolist()]
+    assert joined.last is draws[0].last and joined.first_mean is draws[0].first_mean
+    assert joined.boundary.shape == (3, 3, 6) if boundary else joined.boundary is None
+
+
+def test_the_mean_first_mask_is_that_of_the_groups_and_of_all_courses_where_there_is_none():
+    instance, empty = plain(SQUARE), np.zeros(SQUARE.shape, bool)
+    for courses, share in (((BASE, *HALVES), 1 / 3), ((BASE, *make_clicking_groups(2), *HALVES), 0.0), ((BASE,), 1.0)):
+        # The base alone, which is first, finds all.
+        found = drive(
+            simulate_clicks(instance, courses, Distance(), Rules(rounds=1)),
+            lambda ps: [Prompted(SQUARE if not n else empty) for n, _ in enumerate(ps)],
+        )
+        np.testing.assert_allclose(found.first_mean, SQUARE * np.float32(share))
+
+
+def test_clicks_beside_a_region_leave_its_pixels_free_and_those_in_it_not():
+    region = Region(Box(top=4, left=1, bottom=6, right=4), np.ones((2, 3), bool))
+    outside = np.array([(3, 1), (6, 3), (4, 0), (5, 4)])
+    assert _free_pixels(region, outside) is region.mask
+    free = _free_pixels(region, np.array([(4, 1), (5, 3), (5, 4)]))
+    assert free.tolist() == [[False, True, True], [True, True, False]] and region.mask.all()

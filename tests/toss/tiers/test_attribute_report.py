@@ -1,8 +1,12 @@
 """Attributes beside those of another table."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from hardlook.errors import DataError
+from hardlook.harness.sections import Example, Gallery, Section, Table
 from hardlook.harness.stats import Estimate, Interval
 from hardlook.toss.tiers.attribute_report import (
     MAX_SPOTS,
@@ -16,7 +20,9 @@ from hardlook.toss.tiers.attribute_report import (
     build_sections,
     compare_with_published,
     comparison_to_json,
+    draw_gallery_masks,
     group_by_class,
+    list_gallery_units,
     summarise_attributes,
 )
 from hardlook.toss.tiers.attributes import ATTRIBUTES, AttributeRow, FailedImage, MeasuredTable
@@ -147,3 +153,48 @@ def test_the_numbers_of_a_table_as_json():
     nothing = summarise_attributes(MeasuredTable((row("2", None, 1.0),), (), 0), (), None, {})
     assert nothing["attributes"][ATTRIBUTES["saliou"]] == {"masks": 0, "mean": None}
     assert found["failures"] == [{"image": "2007_1", "error": "no such picture"}]
+
+
+class OneClass:
+    """Images and masks of tokens; image 3 cannot be read, and the mask of 4 is missing."""
+
+    def class_of(self, token):
+        return f"class {token}"
+
+    def read_image(self, token):
+        if token == "3":
+            raise OSError("no such image")
+        return np.full((2, 2, 3), int(token), np.uint8)
+
+    def read_mask(self, token):
+        if token == "4":
+            raise DataError("no such mask")
+        return SimpleNamespace(mask=np.eye(2, dtype=bool))
+
+
+def test_a_gallerys_masks_are_drawn_once_each_and_errors_stand_in_their_place():
+    examples = [Example(token, "") for token in ("2", "3", "2", "4")]
+    table = Table("Other", "", ("a",), [(1,)])
+    sections = [
+        Section("A", "", [table, Gallery("G", "", examples[:2])]),
+        Section("B", "", [Gallery("H", "", examples)]),
+    ]
+    assert list_gallery_units(sections) == ["2", "3", "4"]
+    pictures = draw_gallery_masks(OneClass(), sections)
+    assert list(pictures) == ["2", "3", "4"]
+    [picture] = pictures["2"]
+    assert picture.label == "class 2" and (picture.image == 2).all() and picture.mask.tolist() == np.eye(2).tolist()
+    assert pictures["3"] == "no such image" and "no such mask" in pictures["4"]
+
+
+def test_a_column_that_one_table_lacks_is_not_compared():
+    ours = [row(str(n), None if n else 0.5, n / 4) for n in range(4)]
+    theirs = [AttributeRow(str(n), None, n / 4, 0.1, 0.5, None, None, 0.25, "cat", str(n)) for n in range(4)]
+    found = compare_with_published(ours, theirs)
+    assert [one.column for one in found.ranked] == ["iou"]
+    assert {one.column: one.equal for one in found.exact} == {
+        "distractor_weight": 0,
+        "area_ratio": 4,
+        "offset_ratio": 4,
+    }
+    assert found.rows == 4

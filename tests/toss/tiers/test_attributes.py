@@ -50,7 +50,7 @@ def test_what_is_no_table_says_so(tmp_path):
     with pytest.raises(DataError, match="lacks oss_perf"):
         read_attributes(path)
     path.write_text(",".join(PUBLISHED_COLUMNS) + "\n1_a,,.5,x,.1,.1,2,0\n")
-    with pytest.raises(DataError, match="area_ratio is no number: 'x'") as caught:
+    with pytest.raises(DataError, match="area_ratio is not a number: 'x'") as caught:
         read_attributes(path)
     assert (caught.value.unit, caught.value.file) == ("line 2", str(path))
 
@@ -58,7 +58,7 @@ def test_what_is_no_table_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\x89PNG\r\n\x1a\n\x00\xff", "this is no text"),
+        (b"\x89PNG\r\n\x1a\n\x00\xff", "this is not text"),
         (b"", "empty"),
         (None, "this is a folder"),
     ],
@@ -347,3 +347,21 @@ def test_void_pixels_are_no_distractors(tmp_path):
     opened = open_class_mask_folders(given, labels=tmp_path / "names.txt")
     rows, _ = measure(opened, opened.tokens(), AttributeModels())
     assert {row.filename: row.distractor_weight for row in rows} == {"1_a": 2 / 6, "2_a": 4 / 6}
+
+
+@pytest.mark.parametrize("what", ["saliency map", "label map"])
+def test_an_answer_of_another_size_is_an_error_of_its_image(source, models, what):
+    class Cropped:
+        labels = models.supervised.labels
+
+        def saliency(self, images):
+            return [answer[:-1] for answer in models.saliency.saliency(images)]
+
+        def segment(self, images):
+            return [answer[:, :-1] for answer in models.supervised.segment(images)]
+
+    token = source.tokens()[0]
+    cropped = AttributeModels(Cropped()) if what == "saliency map" else AttributeModels(None, Cropped(), INDICES)
+    rows, [failure] = measure(source, [token], cropped)
+    expected = "(71, 96)" if what == "saliency map" else "(72, 95)"
+    assert rows == [] and "(72, 96)" in failure.error and f"got {expected}" in failure.error

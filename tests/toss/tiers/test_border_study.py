@@ -142,3 +142,8 @@ def test_shares_of_undecided_pixels_are_in_percent_all_over_the_page():
     captions = [(example.unit, example.caption) for example in gallery.examples]
     # The twelfth image differs least; of equal ones the first is shown first.
     assert captions[0] == ("1_0", "undecided: 12.5 % and 50.0 %") and "1_11" not in dict(captions[:11])
+
+
+def test_blank_maps_alone_have_no_width():
+    summary = summarise_borders("model", [Border(0.25, float("nan"))] * 3)
+    assert (summary.width, summary.blank, summary.undecided.value) == (None, 3, 0.25)

@@ -9,9 +9,11 @@ from tier_lists import tier_lists
 from hardlook.data.toss_pairs import Pair, locate_tier_list, write_pairs
 from hardlook.errors import DataError, OptionError
 from hardlook.toss.tiers.folder import (
+    SCHEMA,
     check_output_folder,
     infer_support_partitions,
     list_changed_files,
+    read_fold_classes,
     read_memberships,
     write_lists,
     write_manifest,
@@ -167,3 +169,16 @@ def test_lists_that_disagree_or_are_not_there_are_refused(tmp_path):
     (tmp_path / "other" / "tiers").mkdir(parents=True)
     with pytest.raises(DataError, match="no lists of tier 1"):
         read_memberships(tmp_path / "other")
+
+
+def test_classes_of_folds_are_those_of_the_manifest(tmp_path):
+    assert read_fold_classes(tmp_path) == ()
+    built = write(tmp_path)
+    assert [set(classes) for classes in read_fold_classes(tmp_path)] == [set(classes) for classes in built.folds]
+    (tmp_path / "manifest.json").write_text('{"schema": "another/1", "folds": [["cat"]]}')
+    assert read_fold_classes(tmp_path) == ()
+    (tmp_path / "manifest.json").write_text("{")
+    assert read_fold_classes(tmp_path) == ()
+    (tmp_path / "manifest.json").write_text(json.dumps({"schema": SCHEMA}))
+    with pytest.raises(DataError, match="not a manifest of built tiers"):
+        read_fold_classes(tmp_path)
