@@ -56,8 +56,20 @@ def load_state_dict(path: Path) -> LoadedWeights:
     """Read a `.safetensors` file, or a torch file with `weights_only=True`, onto the CPU."""
     if not path.is_file():
         raise DataError("the weights file does not exist", file=path, remedy="give the path of a file with --weights")
-    content = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path)
+    content = _read_safetensors(path) if path.suffix == ".safetensors" else read_torch(path)
     return LoadedWeights(_unwrapped(content, path), fingerprints.hash_file(path), path)
+
+
+def read_torch(path: Path) -> Any:
+    """The content of a torch file on the CPU, read with `weights_only=True`."""
+    torch = require("torch", extra="torch")
+    with reading(
+        path,
+        "the file cannot be read as plain tensors, and hardlook never unpickles others, which could run any code",
+        remedy="where you trust the file, load it once yourself and save its state dict as .safetensors",
+    ):
+        _check_names(path)
+        return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def check_keys(module: nn.Module, state: Mapping[str, Tensor]) -> KeyDifferences:
@@ -101,17 +113,6 @@ def _read_safetensors(path: Path) -> Any:
     safetensors = require("safetensors.torch", extra="torch")
     with reading(path, "not a readable safetensors file", remedy="download or convert it again"):
         return safetensors.load_file(path, device="cpu")
-
-
-def _read_torch(path: Path) -> Any:
-    torch = require("torch", extra="torch")
-    with reading(
-        path,
-        "the file cannot be read as plain tensors, and hardlook never unpickles others, which could run any code",
-        remedy="where you trust the file, load it once yourself and save its state dict as .safetensors",
-    ):
-        _check_names(path)
-        return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def _check_names(path: Path) -> None:

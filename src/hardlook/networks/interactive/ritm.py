@@ -75,6 +75,22 @@ class RITM(nn.Module):
         """A published size: hrnet18s, hrnet18 or hrnet32."""
         return cls(**SIZES[size], **options)
 
+    @classmethod
+    def from_checkpoint(cls, arguments: Mapping[str, Any], state: Mapping[str, Tensor]) -> Self:
+        """The network of a checkpoint's arguments; what they leave out is read from the shapes of its state.
+
+        The shapes decide the architecture, as they must fit; radius, disks and activation are told by arguments only.
+        """
+        extractor = "feature_extractor."
+        told = {name: arguments[name] for name in ("norm_radius", "use_disks", "use_leaky_relu") if name in arguments}
+        return cls(
+            width=state[f"{extractor}stage2.0.branches.0.0.conv1.weight"].shape[0],
+            ocr_width=state[f"{extractor}cls_head.weight"].shape[1] // 2,
+            small=f"{extractor}layer1.2.conv1.weight" not in state,
+            with_prev_mask=state["maps_transform.0.weight"].shape[1] == 3,
+            **told,
+        )
+
     def features(self, inputs: Tensor, points: Tensor, sizes: Tensor | None = None) -> dict[str, Tensor]:
         """All maps by name: `click_maps`, `image_normalised`, `maps_transform`, those of HRNet, `instances`, ...
 

@@ -1,0 +1,203 @@
+"""Published checkpoints of interactive networks: tensors and settings, read without running what a file names.
+
+A file of the released repositories is a dictionary of `state_dict` and `config`: the class of the network as text, and
+its arguments. It is read by torch with `weights_only`; where it pickles more than that takes (SimpleClick's hold a
+loss module in their settings, AdaptiveClick's a whole configuration), by `hardlook.networks.inert_pickles`. The class's
+text is compared with those known here and never imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook import fingerprints
+from hardlook.errors import DataError, ModelError
+from hardlook.networks.inert_pickles import PLAIN_NAMES, InertArchive, Record, StoredTensor
+from hardlook.networks.loading import LoadedWeights, load_into, load_state_dict, read_torch
+from hardlook.reading import reading
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+FAMILIES: Mapping[str, tuple[str, str]] = {
+    "ritm": ("hardlook.networks.interactive.ritm:RITM", "hrnet18"),
+    "simpleclick": ("hardlook.networks.interactive.simpleclick:SimpleClick", "vit_base"),
+    "cfr-icl": ("hardlook.networks.interactive.simpleclick:SimpleClick", "vit_huge"),
+    "focalclick": ("hardlook.networks.interactive.focalclick:FocalClick", "hrnet18s"),
+    "cdnet": ("hardlook.networks.interactive.cdnet:CDNet", "resnet34"),
+    "gpcis": ("hardlook.networks.interactive.gpcis:GPCIS", "resnet50"),
+    "adaptiveclick": ("hardlook.networks.interactive.adaptiveclick:AdaptiveClick", "vit_base"),
+}
+"""Network and usual size by family. A network has `build(size)` and `from_checkpoint(arguments, state)`."""
+
+CLASSES: Mapping[str, str] = {
+    "isegm.model.is_hrnet_model.HRNetModel": "ritm",
+    "isegm.model.is_plainvit_model.PlainVitModel": "simpleclick",
+    "isegm.model.is_segformer_model.SegFormerModel": "focalclick",
+    "isegm.model.is_deeplab_model.DeeplabModel": "cdnet",
+    "isegm.model.is_gp_resnet50.GpModel": "gpcis",
+    "isegm.model.is_adaptiveclick_model.AdaptiveClickModel": "adaptiveclick",
+}
+"""Family by the class that a checkpoint names."""
+
+_ENTRIES = (
+    ("refiner.", "focalclick"),
+    ("feature_extractor.FDM.", "cdnet"),
+    ("pixel_decoder.", "adaptiveclick"),
+    ("omega_var", "gpcis"),
+    ("patch_embed_coords.", "simpleclick"),
+    ("feature_extractor.ocr_distri_head.", "ritm"),
+)
+"""Family by the start of an entry, the first that is there: FocalClick's files name RITM's class."""
+
+_SAME_NETWORK = {"cfr-icl": "simpleclick"}
+_MAX_VALUES, _MAX_DEPTH = 10_000, 12
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint: `state` by name on the CPU, the network's class as text ("" if not told) and its arguments.
+
+    `inert` are the dotted names of classes and functions in the file that were not looked up.
+    """
+
+    path: Path
+    sha256: str
+    state: Mapping[str, Tensor] = field(repr=False)
+    class_name: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    inert: tuple[str, ...] = ()
+
+    @property
+    def family(self) -> str:
+        """The family of the network, by its entries and else by its class."""
+        for start, family in _ENTRIES:
+            if any(name.startswith(start) for name in self.state):
+                return family
+        if self.class_name in CLASSES:
+            return CLASSES[self.class_name]
+        raise ModelError(
+            f"the checkpoint is of no network known here ({self.class_name or 'it names no class'})",
+            file=self.path,
+            remedy=f"give a checkpoint of {', '.join(FAMILIES)}",
+        )
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Tensors and settings of a published checkpoint, or the tensors of a `.safetensors` file."""
+    if path.suffix == ".safetensors" or not path.is_file():
+        loaded = load_state_dict(path)
+        return Checkpoint(path, loaded.sha256, _strip_prefix(loaded.state))
+    with reading(
+        path,
+        "not a checkpoint that can be read without running what it names",
+        remedy="download it again from its authors, or save its state dict as .safetensors where you trust it",
+    ):
+        content, inert = _read(path)
+        state, config = _split(content)
+        class_name, arguments = _read_config(config)
+    return Checkpoint(path, fingerprints.hash_file(path), _strip_prefix(state), class_name, arguments, inert)
+
+
+def build_network(checkpoint: Checkpoint, family: str | None = None) -> nn.Module:
+    """The network of a checkpoint with its parameters, in evaluation mode; an error where `family` is another."""
+    found = checkpoint.family
+    if family is not None and _SAME_NETWORK.get(family, family) != found:
+        raise ModelError(
+            f"the checkpoint is of the family {found}, not {family}", file=checkpoint.path, remedy=f"--model {found}"
+        )
+    with reading(checkpoint.path, f"not a checkpoint of {found}", remedy="give a published file", kind=ModelError):
+        network: nn.Module = _network_class(found).from_checkpoint(checkpoint.arguments, checkpoint.state)
+    load_into(network, LoadedWeights(checkpoint.state, checkpoint.sha256, checkpoint.path))
+    return network.eval().requires_grad_(False)
+
+
+def build_random(family: str, size: str | None = None, *, seed: int = 0) -> nn.Module:
+    """A network with random parameters of a seed, in evaluation mode: for tests of everything but the masks."""
+    import torch
+
+    network_class, usual = _network_class(family), FAMILIES[family][1]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network: nn.Module = network_class.build(size or usual)
+    return network.eval().requires_grad_(False)
+
+
+def _network_class(family: str) -> Any:
+    module, _, name = FAMILIES[family][0].partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _read(path: Path) -> tuple[Any, tuple[str, ...]]:
+    """The content with tensors, and the names that were left inert."""
+    if not zipfile.is_zipfile(path):  # torch before 1.6
+        return read_torch(path), ()
+    with InertArchive(path) as archive:
+        if archive.names <= PLAIN_NAMES:
+            return read_torch(path), ()
+        content = archive.content
+        if isinstance(content, dict) and isinstance(content.get("state_dict"), dict):
+            state = content["state_dict"]
+            content = {**content, "state_dict": {name: _read_tensor(archive, name, state[name]) for name in state}}
+        return content, tuple(sorted(archive.names - PLAIN_NAMES))
+
+
+def _read_tensor(archive: InertArchive, name: Any, stored: Any) -> Tensor:
+    if not isinstance(stored, StoredTensor):
+        raise ValueError(f"the entry {str(name)[:200]} of its state dict is no tensor")
+    return archive.read_tensor(stored)
+
+
+def _split(content: Any) -> tuple[Mapping[str, Tensor], Any]:
+    """The state dict and the settings of a file's content."""
+    import torch
+
+    if isinstance(content, list):
+        raise DataError("the checkpoint is one of several stages", remedy="give one with a single network")
+    state = content.get("state_dict", content) if isinstance(content, Mapping) else None
+    if not isinstance(state, Mapping) or not state:
+        raise DataError("the file holds no state dict", remedy="give a file with the keys state_dict and config")
+    for name, value in state.items():
+        if not isinstance(name, str) or not isinstance(value, torch.Tensor):
+            raise DataError(f"the entry {str(name)[:200]} of the state dict is no tensor", remedy="give another file")
+    return state, content.get("config") if state is not content else None
+
+
+def _read_config(config: Any) -> tuple[str, dict[str, Any]]:
+    """The class as text, and the arguments that are plain values: texts, numbers, lists and dictionaries of them."""
+    if not isinstance(config, Mapping):
+        return "", {}
+    class_name, given = config.get("class", ""), config.get("params", {})
+    budget = [_MAX_VALUES]
+    arguments = {
+        name: _plain(argument.get("value"), budget)
+        for name, argument in (given.items() if isinstance(given, Mapping) else ())
+        if isinstance(name, str) and isinstance(argument, Mapping)
+    }
+    return class_name if isinstance(class_name, str) else "", arguments
+
+
+def _plain(value: Any, budget: list[int], depth: int = 0) -> Any:
+    """A value without records and tensors, which become None; a dictionary's subclass becomes a dictionary."""
+    budget[0] -= 1
+    if budget[0] < 0 or depth > _MAX_DEPTH:
+        raise ValueError("its settings are too large or too deep")
+    if isinstance(value, Record) and value.items:
+        value = value.items
+    if isinstance(value, list | tuple):
+        return [_plain(one, budget, depth + 1) for one in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(one, budget, depth + 1) for key, one in value.items() if isinstance(key, str)}
+    return value if isinstance(value, str | int | float | bool) else None
+
+
+def _strip_prefix(state: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """Names without the `module.` of parallel training."""
+    if all(name.startswith("module.") for name in state):
+        return {name.removeprefix("module."): value for name, value in state.items()}
+    return state
