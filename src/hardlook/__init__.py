@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from hardlook.harness.benchmark import Benchmark as Benchmark
     from hardlook.models.listing import models as models
     from hardlook.models.registry import register as register
-    from hardlook.models.weights.install import list_weights as weights
+    from hardlook.models.weights.install import list_weights as weights  # noqa: F401
     from hardlook.models.wrapping import wrap as wrap
     from hardlook.similarity.measures import similarity as similarity
     from hardlook.world.layouts import make_world as make_world

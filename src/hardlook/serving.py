@@ -262,10 +262,18 @@ def _make_protocol(head_timeout: float) -> type[Protocol]:
 
 @contextmanager
 def serve_in_background(
-    app: Application, *, host: str = "127.0.0.1", port: int = 0, head_timeout: float = HEAD_TIMEOUT_SECONDS
+    app: Application,
+    listening: socket.socket | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    head_timeout: float = HEAD_TIMEOUT_SECONDS,
 ) -> Iterator[str]:
-    """Serve `app` in a thread; gives the address, and stops the server at the end."""
-    listening = listen(host, port)
+    """Serve `app` in a thread; gives the address, and stops the server at the end.
+
+    `listening` is a socket of `listen`; without one it listens on `host` and `port`.
+    """
+    listening = listening or listen(host, port)
     server = make_server(app, head_timeout=head_timeout)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

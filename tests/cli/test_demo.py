@@ -25,8 +25,8 @@ class Links(html.parser.HTMLParser):
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Fewer settings of each dial and fewer swaps, on which no page, link or verdict depends."""
-    monkeypatch.setattr("hardlook.cli.demo.calibrate", functools.partial(calibrate, settings=(0.0, 1.0)))
-    monkeypatch.setattr("hardlook.cli.demo.SWAPS", 199)
+    monkeypatch.setattr("hardlook.api.demonstrating.calibrate", functools.partial(calibrate, settings=(0.0, 1.0)))
+    monkeypatch.setattr("hardlook.api.demonstrating.SWAPS", 199)
 
 
 def test_demo_runs_every_benchmark_and_links_its_pages(hardlook, tmp_path):

@@ -154,7 +154,7 @@ def test_a_part_of_a_run_says_what_is_open(hardlook, tmp_path):
 
 
 def test_the_demo_says_where_its_pages_are(hardlook, tmp_path, monkeypatch):
-    monkeypatch.setattr("hardlook.cli.demo.BUILT_IN", {})
+    monkeypatch.setattr("hardlook.api.demonstrating.BUILT_IN", {})
     assert strict(hardlook("demo", "--out", tmp_path, "--json").out) == {
         "index": str(tmp_path / "index.html"),
         "pages": [],

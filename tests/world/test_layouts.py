@@ -15,9 +15,17 @@ from pycocotools import mask as pycocotools_mask
 
 from hardlook import fingerprints
 from hardlook.data.class_masks import open_fss
-from hardlook.errors import DataError, OptionError
+from hardlook.errors import DataError, HardlookError, OptionError
 from hardlook.world import signature
-from hardlook.world.layouts import LAYOUTS, encode_rle, save_image, save_labels, voc_palette, write_world
+from hardlook.world.layouts import (
+    LAYOUTS,
+    encode_rle,
+    make_world,
+    save_image,
+    save_labels,
+    voc_palette,
+    write_world,
+)
 from hardlook.world.planted import VERSION, PlantedWorld
 from hardlook.world.vocabulary import CONCEPTS
 
@@ -158,3 +166,17 @@ def test_unknown_options_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="a file of this name exists"):
         write_world(tmp_path / "file", "voc")
+
+
+def test_make_world_takes_the_words_of_the_command(tmp_path: Path) -> None:
+    words = {"layout": "fss", "seed": 4, "image_format": "png"}
+    made = make_world(tmp_path / "a", scenes=6, width=96, height=64, **words)
+    assert made == tmp_path / "a"
+    write_world(tmp_path / "b", count=6, size=(96, 64), **words)
+    names = sorted(path.relative_to(made) for path in made.rglob("*") if path.is_file())
+    assert names and all((made / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in names)
+    with pytest.raises(OptionError, match="no layout 'vocs'"):
+        make_world(tmp_path / "c", layout="vocs")
+    for wrong in ({"scenes": 0}, {"width": 8}):
+        with pytest.raises(HardlookError):
+            make_world(tmp_path / "c", **wrong)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
@@ -19,6 +19,7 @@ from hardlook.harness.runs.engines import ENGINES, EngineName
 
 if TYPE_CHECKING:
     from hardlook.api.several_models import ModelRuns
+    from hardlook.api.single_units import UnitResults
     from hardlook.harness.runs.launch import RunSettings
 
 Progress = Callable[[int, int], Any]
@@ -32,7 +33,21 @@ class Items(Protocol):
     def __getitem__(self, position: Any, /) -> Any: ...
 
 
+_UNIT_PAGE = "leave `out` away; `.page(FILE)` of the result writes a page with the units' pictures"
+
 Paths = Mapping[str, "str | Path | Items"] | str | Path | Items
+
+
+@overload
+def run(
+    benchmark: str | Benchmark,
+    *,
+    unit: str | Sequence[str],
+    model: Any = None,
+    model_args: Mapping[str, Any] | None = None,
+    offline: bool = False,
+    **settings: Any,
+) -> UnitResults: ...
 
 
 @overload
@@ -110,8 +125,9 @@ def run(
     offline: bool = False,
     progress: bool | Progress = True,
     report: bool = True,
+    unit: str | Sequence[str] | None = None,
     **options: Any,
-) -> Run | ModelRuns:
+) -> Run | ModelRuns | UnitResults:
     """Run a benchmark, or resume the run in the folder `out`: the same run as that of `hardlook run`.
 
     Names and options are those of the command line, with underscores: `hl.run("toss", model=net, data={"voc":
@@ -151,9 +167,17 @@ def run(
         offline: Download no weights: a model whose weights are not on this machine is an error that says where they go.
         progress: Whether to show a progress bar; or a function of total and done that returns one.
         report: Whether to write `report.html`.
+        unit: Ids of a few units: they alone are evaluated, in this process, and nothing is written. The result has
+            their records, pictures and errors.
         **options: The benchmark's own options; `hardlook run BENCHMARK --help` lists them.
     """
     arguments = dict(locals())  # Nothing else has a name yet.
+    if unit is not None and out is not None:
+        raise OptionError(f"unit={unit!r} makes no run, and out={str(out)!r} names a folder for one", remedy=_UNIT_PAGE)
+    if isinstance(model, list | tuple) and unit is not None:
+        own = {"benchmark", "model", "model_args", "options", "out"}
+        rest = {key: arguments[key] for key in arguments.keys() - own}
+        return _evaluate_models(benchmark, model, partial(run, **rest, **options), model_args)
     if isinstance(model, list | tuple):
         from hardlook.api.several_models import run_models
 
@@ -174,6 +198,20 @@ def run(
         given, args = pass_device_to_encoder(found, given, model, args, device)
     else:
         model = _serve(model, found)
+    show_progress = progress if callable(progress) else make_progress if progress else None
+    if unit is not None:
+        from hardlook.api.single_units import evaluate_single_units
+
+        with forbid_downloads(offline):
+            return evaluate_single_units(
+                benchmark,
+                unit,
+                model=model,
+                model_args=args,
+                given=given,
+                threads=threads,
+                show_progress=show_progress,
+            )
     settings = build_settings(
         engine=engine,
         workers=workers,
@@ -201,13 +239,31 @@ def run(
             batch_size=batch_size,
             threads=threads,
             full_fingerprint=full_fingerprint,
-            show_progress=progress if callable(progress) else make_progress if progress else None,
+            show_progress=show_progress,
         )
     if done.scored is not None and report:
         from hardlook.report.run_report import write_report
 
         write_report(done.scored)
     return Run(folder, scored=done.scored, progress=done.progress)
+
+
+def _evaluate_models(
+    benchmark: str | Benchmark,
+    models: Sequence[Any],
+    run_one: Callable[..., UnitResults],
+    model_args: Mapping[str, Any] | None,
+) -> UnitResults:
+    """The results of several models on the same units, one model after the other."""
+    from hardlook.api.several_models import split_model_arguments
+    from hardlook.models.object_identity import name_object
+
+    if not models:
+        raise OptionError("model=[] names no model", remedy="`hl.models()` lists them")
+    names = [one if isinstance(one, str) else name_object(one) for one in models]
+    arguments = split_model_arguments(names, model_args or {})
+    every = [run_one(benchmark, model=one, model_args=arguments[name]) for name, one in zip(names, models, strict=True)]
+    return sum(every[1:], start=every[0])
 
 
 def join(runs: list[str | Path | Run], out: str | Path, *, new: bool = False) -> Run:

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from hardlook.api.calibrating import write_calibration
+from hardlook.api.demonstrating import demo as run_demo
 from hardlook.cli.printing import print_output
-from hardlook.errors import ChangedRun
-from hardlook.harness.calibration import build_calibration_section, calibrate
-from hardlook.harness.registry import BUILT_IN, find_benchmark
-from hardlook.harness.runs.folder import write_atomically
-from hardlook.harness.runs.launch import RunSettings, launch
-from hardlook.harness.runs.progress import make_progress
-from hardlook.harness.runs.scoring import ScoredRun
-from hardlook.report.charts import draw_svg
-from hardlook.report.compare.comparison import compare_runs
-from hardlook.report.compare.differences import describe_difference, find_score_meaning
-from hardlook.report.compare.document import PAGE, write_comparison
-from hardlook.report.index import IndexEntry, draw_preview, render_index
 from hardlook.report.json_values import dump_json
-from hardlook.report.run_report import write_report
-
-SWAPS = 999
 
 
 def demo(
@@ -43,76 +27,6 @@ def demo(
 
       hardlook demo --benchmark rclicks --out demo-rclicks
     """
-    entries: list[IndexEntry] = []
-    for name in [find_benchmark(given).card.name for given in benchmark or BUILT_IN]:
-        entries += _run_benchmark(name, out)
-    page = render_index(
-        entries,
-        title="hardlook on the planted world",
-        text="Every benchmark, run on scenes whose truth is known, with planted models whose faults are known. "
-        "Open a report to see which classes, contexts and images a mean hides.",
-    )
-    write_atomically(out / "index.html", page)
-    where = (out / "index.html").resolve()
-    pages = [entry.href for entry in entries]
-    print_output(dump_json({"index": str(where), "pages": pages}) if as_json else f"\nopen {where}")
-
-
-def _run_benchmark(name: str, out: Path) -> list[IndexEntry]:
-    card = find_benchmark(name).card
-    entries, runs = [], []
-    dial = next(dial for dial in card.dials if dial.moves)
-    for title, setting in (("sound", 0.0), ("faulty", 0.3)):
-        model, arguments, folder = dial.model, dict(dial.arguments(setting)), f"{name}-{title}"
-        typer.echo(f"{name}: {model} {_format_arguments(arguments)}", err=True)
-        scored = _run(name, out / folder, model, arguments)
-        write_report(scored)
-        runs.append(scored)
-        titles = {score.name: score.title for score in card.scores if score.headline}
-        scores = [
-            replace(score, name=titles[score.name]) for score in scored.scorecard.headline if score.name in titles
-        ]
-        sentence = f"{card.summary} Model: `{model}` {_format_arguments(arguments)}."
-        drawn, caption = draw_preview(scored.benchmark.report(scored.records, scored.scorecard), key=folder)
-        page = f"{folder}/report.html"
-        entries.append(IndexEntry(f"{card.title}: {title} model", sentence, page, scores, drawn, caption))
-    entries.append(_compare(name, runs, out))
-    typer.echo(f"{name}: calibration", err=True)
-    calibration = calibrate(name, card.calibrated)
-    write_calibration(calibration, out / f"{name}-calibration")
-    chart: Any = build_calibration_section(calibration).blocks[0]
-    sentence = "Faults of planted models turned from 0 to 1: does the score follow them, and nothing else?"
-    href = f"{name}-calibration/calibration.html"
-    entries.append(
-        IndexEntry(f"{card.title}: calibration", sentence, href, (), draw_svg(chart, key=f"{name}-calibration"))
-    )
-    return entries
-
-
-def _compare(name: str, runs: list[ScoredRun], out: Path) -> IndexEntry:
-    """Compare the sound model with the faulty one; the entry has a sentence on the first headline score."""
-    typer.echo(f"{name}: comparison", err=True)
-    card, folder = runs[0].benchmark.card, f"{name}-comparison"
-    compared = compare_runs(runs, names=("sound", "faulty"), swaps=SWAPS)
-    write_comparison(compared, runs, out / folder / PAGE)
-    first = compared.headline[0]
-    return IndexEntry(
-        f"{card.title}: sound against faulty",
-        describe_difference(first, find_score_meaning(card, first.name)),
-        f"{folder}/{PAGE}",
-    )
-
-
-def _run(name: str, folder: Path, model: str, arguments: dict[str, Any]) -> ScoredRun:
-    start = partial(launch, name, out=folder, model=model, model_args=arguments, show_progress=make_progress)
-    try:
-        done = start()
-    except ChangedRun:
-        # The folder holds a demo of an earlier version: set it aside, as `--new` does.
-        done = start(settings=RunSettings(new=True))
-    assert done.scored is not None
-    return done.scored
-
-
-def _format_arguments(arguments: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value:g}" for name, value in arguments.items())
+    made = run_demo(out, benchmarks=benchmark, progress=partial(typer.echo, err=True))
+    document = {"index": str(made.index), "pages": made.pages}
+    print_output(dump_json(document) if as_json else f"\nopen {made.index}")

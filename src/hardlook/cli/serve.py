@@ -8,13 +8,8 @@ from typing import Annotated
 
 import typer
 
+from hardlook.api.exploring import open_explorer
 from hardlook.cli.printing import print_output
-from hardlook.cloud.run_folders import open_run
-from hardlook.errors import DataError
-from hardlook.extras import require
-from hardlook.report.explorer.app import make_app
-from hardlook.report.explorer.run_index import RunIndex
-from hardlook.serving import LOOPBACK, listen, server_url
 from hardlook.serving import serve as serve_app
 
 
@@ -40,20 +35,9 @@ def serve(
 
       hardlook serve runs --port 0 --open
     """
-    require("uvicorn", extra="web")
-    folder = open_run(folder)
-    if not folder.is_dir():
-        raise DataError("there is no such folder", file=folder, remedy="give a folder with runs")
-    app = make_app(folder, host=host, benchmarks=benchmark or ())
-    listening = listen(host, port)
-    if not RunIndex(folder).runs():
-        typer.echo(f"{folder}: there is no run below this folder yet; reload the page when there is one", err=True)
-    address = server_url(host, listening)
-    if host not in LOOPBACK:
-        typer.echo(
-            f"warning: {host} can be reached from other machines; anyone there can read every run and its pictures "
-            "without a password",
-            err=True,
-        )
-    print_output(json.dumps({"address": address, "folder": str(folder)}) if as_json else f"{address}  (Ctrl-C to stop)")
-    serve_app(app, listening, address if open_browser else "")
+    explorer = open_explorer(folder, port=port, host=host, benchmarks=benchmark or ())
+    for text in (*explorer.notes, *(f"warning: {text}" for text in explorer.warnings)):
+        typer.echo(text, err=True)
+    document = {"address": explorer.address, "folder": str(explorer.folder)}
+    print_output(json.dumps(document) if as_json else f"{explorer.address}  (Ctrl-C to stop)")
+    serve_app(explorer.app, explorer.listening, explorer.address if open_browser else "")

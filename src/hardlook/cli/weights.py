@@ -14,6 +14,7 @@ from rich.table import Table
 from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_json, print_output
 from hardlook.errors import OptionError
+from hardlook.models.weights.importing import import_weights
 from hardlook.models.weights.install import install_weights, list_weights, locate_weights
 from hardlook.report.json_values import dump_json
 
@@ -97,11 +98,11 @@ def import_file(
     from hardlook.extras import require
 
     require("torch", extra="torch")
-    from hardlook.training.imported_weights import describe_import, import_weights
+    from hardlook.training.imported_weights import describe_import
 
-    folder = out or Path("weights") / backbone
-    found = import_weights(file.expanduser(), backbone, folder, image_size=image_size)
+    found = import_weights(file, backbone, out, image_size=image_size)
+    differences = found.differences
     if as_json:
-        print_json({"folder": str(folder), "missing": found.missing, "unexpected": found.unexpected})
+        print_json({"folder": str(found.folder), "missing": differences.missing, "unexpected": differences.unexpected})
         return
-    print_output("\n".join([*describe_import(found), f"folder: {folder}"]))
+    print_output("\n".join([*describe_import(differences), f"folder: {found.folder}"]))

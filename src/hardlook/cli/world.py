@@ -10,7 +10,7 @@ import typer
 from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_output
 from hardlook.report.json_values import dump_json
-from hardlook.world.layouts import write_world
+from hardlook.world.layouts import make_world
 
 app = App(no_args_is_help=True, help="The planted world: scenes with known truth.")
 
@@ -45,17 +45,18 @@ def make(
 
       hardlook world make world-coco --layout coco-panoptic --width 320 --height 240
     """
-    write_world(
+    make_world(
         directory,
         layout=layout,
+        scenes=scenes,
         seed=seed,
-        count=scenes,
-        size=(width, height),
+        width=width,
+        height=height,
         correlation=correlation,
         image_format=image_format,
         overwrite=overwrite,
     )
     files = sum(1 for path in directory.rglob("*") if path.is_file())
     facts = {"directory": str(directory), "layout": layout, "scenes": scenes, "files": files}
-    said = f"{scenes} scenes in the layout {layout}: {directory} ({files} files)"
-    print_output(dump_json(facts) if as_json else said)
+    summary = f"{scenes} scenes in the layout {layout}: {directory} ({files} files)"
+    print_output(dump_json(facts) if as_json else summary)

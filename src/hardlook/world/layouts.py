@@ -53,6 +53,39 @@ IMAGE_FORMATS = ("png", "jpg")
 RECORD = "world.json"
 
 
+def make_world(
+    directory: Path | str,
+    *,
+    layout: str = "voc",
+    scenes: int = 96,
+    seed: int = 0,
+    width: int = DEFAULT_SIZE[0],
+    height: int = DEFAULT_SIZE[1],
+    correlation: float = 0.0,
+    image_format: str = "png",
+    overwrite: bool = False,
+) -> Path:
+    """Write scenes of the planted world with their whole truth, as files of a real dataset's layout; their folder.
+
+    Args:
+        directory: A new or empty folder.
+        layout: `voc`, `concept-context`, `coco-panoptic`, `isegm` or `fss`.
+        scenes: How many pictures.
+        seed: Seed of the scenes.
+        width: Pixels.
+        height: Pixels.
+        correlation: Share of scenes moved to their concept's favourite context, 0 to 1.
+        image_format: `png`, or `jpg`, which planted models cannot read.
+        overwrite: Replace a world made before.
+    """
+    if scenes < 1:
+        raise OptionError(f"scenes={scenes}: a world has at least one scene", remedy="scenes=96 has every context")
+    size = (width, height)
+    return write_world(
+        directory, layout, seed, scenes, size, image_format, correlation=correlation, overwrite=overwrite
+    )
+
+
 def write_world(
     directory: Path | str,
     layout: str,

@@ -13,6 +13,7 @@ that are installed need no network.
 from __future__ import annotations
 
 import difflib
+import html
 import os
 import shutil
 import subprocess
@@ -122,14 +123,28 @@ class WeightsRow:
     note: str
 
 
-def list_weights() -> list[WeightsRow]:
+class WeightsList(list[WeightsRow]):
+    """Weights that hardlook knows; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        columns = ("name", "here", "size", "for", "licence", "package")
+        rows = [
+            (row.name, row.status, f"{row.size / 1e6:.1f} MB", row.purpose, row.licence, row.requirement)
+            for row in self
+        ]
+        head = "".join(f"<th>{name}</th>" for name in columns)
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def list_weights() -> WeightsList:
     """Every entry of the catalogue with its state in this environment."""
-    return [
+    return WeightsList(
         WeightsRow(
             p.name, get_weights_status(p.name), p.purpose, p.size, p.licence, p.requirement, p.registry, p.small, p.note
         )
         for p in CATALOGUE
-    ]
+    )
 
 
 def get_weights_folder() -> Path:
