@@ -178,11 +178,15 @@ def is_checkpoint_folder(name: str) -> bool:
 
 
 def _find_checkpoint(name: str, role: str | None) -> RegistryEntry:
-    """The model of a checkpoint folder: a few-shot learner, or an encoder where one is asked for."""
+    """The model of a checkpoint folder: a one-shot segmenter, a few-shot learner, or an encoder where one is asked."""
     card = read_json(Path(name).expanduser() / "checkpoint.json", what="not the description of a checkpoint")
     with reading(name, "not the description of a checkpoint", remedy="copy the folder again"):
         method, backbone = card.get("method", ""), card["backbone"]
         summary = f"{method} on {backbone}, trained" if method else f"{backbone}, imported weights"
+    if card.get("kind") == "one-shot":
+        segmenter = import_dotted("hardlook.models.one_shot.network_segmenter:TrainedSegmenter")
+        described = ModelCard(name, ("one-shot-segmenter",), summary, extra="torch", origin="checkpoint folder")
+        return RegistryEntry(described, functools.partial(segmenter, name))
     # The roles' classes differ in what they need of the folder.
     kind = "TrainedModel" if role == "encoder" or not method else "TrainedLearner"
     found = import_dotted(f"hardlook.models.few_shot.trained:{kind}")
@@ -208,7 +212,7 @@ def resolve(name: str, role: str, args: Mapping[str, Any] | None = None) -> tupl
             remedy = f"give it as --encoder {name}, with a learner on its features, such as --model nearest-centroid"
         own = " and ".join(entry.card.roles)
         article = "an" if own[0] in "aeio" else "a"
-        raise ModelError(f"the model {name!r} is no {role}; it is {article} {own}", remedy=remedy)
+        raise ModelError(f"the model {name!r} does not have the role {role}; it is {article} {own}", remedy=remedy)
     factory = entry.factory()
     return factory, convert_arguments(name, factory, args or {})
 

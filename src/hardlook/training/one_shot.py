@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from hardlook.errors import DataError
-from hardlook.networks.one_shot.catalogue import find_network
+from hardlook.networks.one_shot.catalogue import find_network, has_released_reading
 from hardlook.networks.one_shot.network import IGNORED, OneShotNetwork
 from hardlook.randomness import generator
 from hardlook.training.folder import estimate_images, fingerprint_weights, fix_budget, is_finished, train_in_folder
@@ -260,8 +260,7 @@ class OneShotTrainee:
         """Images (P, 1 + K, 3, S, S), scaled, and masks (P, 1 + K, S, S): queries first, then their supports."""
         rows = np.concatenate([pairs.query[:, None], pairs.supports], axis=1)
         network: Any = self.module
-        colour = [255 * value for value in network.mean]
-        images, maps = self.images.take(rows.ravel(), transforms, self.recipe.size, outside=colour)
+        images, maps = self.images.take(rows.ravel(), transforms, self.recipe.size, outside=self._choose_colour())
         mean, std = (images.new_tensor(value).view(3, 1, 1) for value in (network.mean, network.std))
         images = (images / 255 - mean) / std
         wanted = torch.from_numpy(np.repeat(pairs.classes, rows.shape[1])).to(self.device)[:, None, None]
@@ -269,6 +268,11 @@ class OneShotTrainee:
         masks = torch.where(maps == IGNORED, maps, (maps == wanted).to(torch.uint8))
         shape = rows.shape
         return images.view(*shape, *images.shape[1:]), masks.view(*shape, *masks.shape[1:])
+
+    def _choose_colour(self) -> list[float]:
+        """Of what lies outside of an image: the mean around a crop, black in a letterbox, as in the evaluation."""
+        network: Any = self.module
+        return [255 * value for value in network.mean] if self.recipe.augment == "crop" else [0.0] * 3
 
     def _clean(self, maps: Tensor) -> Tensor:
         """Class maps in which void and test classes are background or ignored, as the recipe says."""
@@ -294,8 +298,7 @@ class OneShotTrainee:
         network: Any = self.module
         shots = 1 + batch.pairs.supports.shape[1]
         own = Transforms(batch.transforms.matrices[::shots], batch.transforms.blurred[::shots])
-        colour = [255 * value for value in network.mean]
-        images, maps = self.images.take(batch.pairs.query, own, self.recipe.size, outside=colour)
+        images, maps = self.images.take(batch.pairs.query, own, self.recipe.size, outside=self._choose_colour())
         mean, std = (images.new_tensor(value).view(3, 1, 1) for value in (network.mean, network.std))
         labels = renumber(self._clean(maps), self._order)
         loss, logits = call("class_loss", (images / 255 - mean) / std, labels)
@@ -340,7 +343,7 @@ def build_one_shot(recipe: OneShotRecipe, *, classes: int, seed: int) -> OneShot
     options: dict[str, Any] = dict(recipe.options)
     if "classes" in kind.stages:
         options.setdefault("classes", classes + 1)
-    if recipe.reading == "released":
+    if recipe.reading == "released" and has_released_reading(kind):
         options.setdefault("released", True)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(generator(seed, "one-shot weights").integers(2**62)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import inspect
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -62,3 +63,8 @@ def find_network(name: str) -> NetworkEntry:
         hint = f"did you mean {near[0]}? " if near else ""
         raise OptionError(f"there is no one-shot network {name!r}", remedy=f"{hint}one of {', '.join(entries)}")
     return entries[name]
+
+
+def has_released_reading(kind: type[OneShotNetwork]) -> bool:
+    """Whether released code of the network does something else than what it does by default."""
+    return "released" in inspect.signature(kind.__init__).parameters

@@ -15,11 +15,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from hardlook.errors import ModelError
+
 Features = tuple[Tensor, ...]
 """Tensors of B images, batch first."""
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 IGNORED = 255
+BACKBONE_PARTS = frozenset(("backbone", "encoder", "model_res", "layer0", "layer1", "layer2", "layer3", "layer4"))
+CLASSIFIERS = frozenset(("fc", "classifier"))
+"""Names of modules: those that hold a backbone or its stages, and the layers for ImageNet's classes."""
 
 
 class OneShotNetwork(nn.Module, ABC):
@@ -73,12 +78,30 @@ class OneShotNetwork(nn.Module, ABC):
         raise NotImplementedError(f"{type(self).__name__} is not trained on labelled images")
 
     def load_backbone(self, state: Mapping[str, Tensor]) -> None:
-        """Copy the weights of a backbone into this network's; the names are the backbone's own.
+        """Copy the weights of a backbone of the same kind into this network's, layer by layer in their order.
 
-        Networks that hold their backbone under another name than `backbone` say how.
+        Networks have the names of their own checkpoints for the same layers; a deeper backbone's last stages and its
+        classifier are left over.
         """
-        backbone: nn.Module = self.get_submodule("backbone")
-        backbone.load_state_dict({key: value for key, value in state.items() if key in backbone.state_dict()})
+        own, given = (
+            {
+                name: value
+                for name, value in each.items()
+                if not set(name.split(".")) & CLASSIFIERS and not name.endswith("num_batches_tracked")
+            }
+            for each in (self.state_dict(), state)
+        )
+        own = {name: value for name, value in own.items() if name.partition(".")[0] in BACKBONE_PARTS}
+        pairs = list(zip(own.items(), given.items(), strict=False))
+        wrong = [f"{theirs} for {ours}" for (ours, mine), (theirs, value) in pairs if mine.shape != value.shape]
+        if wrong or len(pairs) < len(own):
+            what = (
+                f"the weights are of another backbone: {wrong[0] if wrong else f'{len(own) - len(pairs)} are missing'}"
+            )
+            raise ModelError(what, remedy="give weights of the backbone that the network is built on")
+        with torch.no_grad():
+            for (_, mine), (_, value) in pairs:
+                mine.copy_(value)
 
     def list_groups(self) -> list[tuple[list[nn.Parameter], float]]:
         """The parameters that are trained, in groups, each with its factor of the learning rate."""

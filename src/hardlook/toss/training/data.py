@@ -15,6 +15,7 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
+from hardlook.data.voc import list_devkit_roots
 from hardlook.errors import DataError, OptionError
 from hardlook.fingerprints import hash_array, hash_value
 from hardlook.models.named_model import build_inner
@@ -82,12 +83,14 @@ def read_excluded(path: Path | None) -> set[str]:
     if path is None:
         return set()
     if path.is_dir():
-        inner = next((path / part for part in ("JPEGImages", "images") if (path / part).is_dir()), path)
-        found = {one.stem for one in inner.iterdir() if one.is_file()}
+        devkits = [root / "JPEGImages" for root in list_devkit_roots(path)]
+        roots = [folder for folder in devkits if folder.is_dir()] or [path]
+        found = {one.stem for root in roots for one in root.iterdir() if one.is_file()}
     else:
         found = set(_read_lines(path))
     if not found:
-        raise DataError("no image is named here", file=path, remedy="a list of image ids, or a folder of images")
+        remedy = "a list of image ids, a VOC devkit, or a folder of images"
+        raise DataError("no image is named here", file=path, remedy=remedy)
     return found
 
 

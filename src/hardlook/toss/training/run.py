@@ -194,9 +194,12 @@ def hash_code(network: str) -> str:
 
 
 def read_start(start: str | Path, recipe: OneShotRecipe) -> dict[str, Tensor] | None:
-    """The backbone's tensors that a training begins with; None for random ones."""
+    """The backbone's tensors that a training begins with, in the order of its layers; None for random ones."""
     if str(start) == NOTHING:
         return None
+    from hardlook.networks.one_shot.backbones import build_backbone
+
+    path = Path(start).expanduser()
     if str(start) == IMAGENET:
         from hardlook.models.weights.resnet50_keras import read_resnet50
 
@@ -204,10 +207,17 @@ def read_start(start: str | Path, recipe: OneShotRecipe) -> dict[str, Tensor] | 
             what = f"no weights of {recipe.backbone} can be installed"
             remedy = "give a file of ImageNet weights with --start, or --start none for random ones"
             raise ModelError(what, remedy=remedy)
-        return read_resnet50()
-    from hardlook.training.imported_weights import read_backbone_weights
+        state = read_resnet50()
+    else:
+        from hardlook.training.imported_weights import read_backbone_weights
 
-    path = Path(start).expanduser()
-    if not path.exists():
-        raise DataError("there are no weights here", file=path, remedy="a weights file, imagenet, or none")
-    return read_backbone_weights(path)
+        if not path.exists():
+            raise DataError("there are no weights here", file=path, remedy="a weights file, imagenet, or none")
+        state = read_backbone_weights(path)
+    variant = "deep-stem" if any(name.startswith("layer0.") for name in state) else "plain"
+    wanted = build_backbone(recipe.backbone, variant).state_dict()
+    ordered = {name: state[name] for name in wanted if name in state}
+    if not ordered:
+        what = f"none of the {len(state)} tensors is one of {recipe.backbone}"
+        raise ModelError(what, file=path, remedy="give weights of the backbone that the network is built on")
+    return ordered
