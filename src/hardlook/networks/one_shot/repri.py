@@ -86,8 +86,8 @@ class RePRI(OneShotNetwork):
     ) -> None:
         super().__init__()
         self.released = released
-        self.steps = steps or (49 if released else 50)
-        self.update = update or (9 if released else 10)
+        self.steps = (49 if released else 50) if steps is None else steps
+        self.update = (9 if released else 10) if update is None else update
         body = build_backbone(backbone, "deep-stem", dilations=(1, 1, 2, 4))
         self.parts = [f"layer{number}" for number in range(len(body.list_stages()))]
         for name, stage in zip(self.parts, body.list_stages(), strict=True):
@@ -187,7 +187,10 @@ def score_positions(features: Tensor, weight: Tensor) -> Tensor:
 
 
 class Positions:
-    """Features (B, C, n) with their norms, which every step needs."""
+    """Features (B, C, n) with their norms, which every step needs.
+
+    Vectors are multiplied as rows: as columns, batches of them take four times as long on a processor.
+    """
 
     def __init__(self, features: Tensor) -> None:
         self.features = features
@@ -198,11 +201,15 @@ class Positions:
         scale: Tensor = weight.norm(dim=1, keepdim=True) * self.norms + TINY
         return TEMPERATURE * torch.bmm(weight[:, None], self.features)[:, 0] / scale
 
+    def sum(self, factors: Tensor) -> Tensor:
+        """(B, C): the sum of the features, each times its factor of (B, n)."""
+        return torch.bmm(factors[:, None], self.features.mT)[:, 0]
+
     def slope(self, weight: Tensor, scores: Tensor, change: Tensor) -> Tensor:
         """(B, C): the gradient by the vectors of a loss that changes with the scores by `change` (B, n)."""
         length: Tensor = weight.norm(dim=1, keepdim=True)
         scale = length * self.norms + TINY
-        along = torch.bmm(self.features, (TEMPERATURE * change / scale)[:, :, None])[:, :, 0]
+        along = self.sum(TEMPERATURE * change / scale)
         # The norm of a vector of 0 has no direction.
         unit = weight / torch.where(length > 0, length, torch.ones_like(length))
         return along - unit * (change * scores * self.norms / scale).sum(1, keepdim=True)
@@ -232,8 +239,7 @@ def adapt_classifiers(
     with torch.autocast(query.device.type, enabled=False):
         asked, known = Positions(query.to(kind)), Positions(support.to(kind))
         shown, share, known_share = labels == 1, make_shares(valid, kind), make_shares(labels != IGNORED, kind)
-        summed = torch.bmm(known.features, shown.to(kind)[:, :, None])[:, :, 0]
-        weight = first_weight = summed / (shown.to(kind).sum(1, keepdim=True) + TINY)
+        weight = first_weight = known.sum(shown.to(kind)) / (shown.to(kind).sum(1, keepdim=True) + TINY)
         start = asked.score(weight)
         bias = first_bias = start.mean(1) if centre_on_all else (start * share).sum(1)
         proportions = sum_shares(torch.sigmoid(start - bias[:, None]), share)

@@ -105,7 +105,8 @@ class PMM(OneShotNetwork):
         """The supports' maps, and how much of each position is background and class, (B, 2, h, w)."""
         (maps,) = features
         shown = masks == 1
-        sets = torch.stack([~shown if self.released else masks == 0, shown], 1).to(maps.dtype)
+        sets = torch.stack([~shown if self.released else masks == 0, shown], 1)
+        sets = sets.to(torch.promote_types(maps.dtype, torch.float32))
         return maps, functional.interpolate(sets, maps.shape[-2:], mode="bilinear", align_corners=True)
 
     def fit(self, supports: Features, count: int) -> tuple[Tensor, Tensor]:
@@ -117,9 +118,8 @@ class PMM(OneShotNetwork):
     def iterate(self, supports: Features, count: int) -> list[Tensor]:
         """(2 B, 256, count) after each iteration: first all of the backgrounds, then all of the classes."""
         maps, sets = supports
-        # float32 at least: the soft-max multiplies differences by CONCENTRATION.
-        kind = torch.promote_types(maps.dtype, torch.float32)
-        points = (maps[:, :, None] * sets[:, :, :, None]).to(kind)  # (B, K, 2, C, h, w)
+        # `sets` are float32 at least, and so are products: the soft-max multiplies differences by CONCENTRATION.
+        points = maps[:, :, None] * sets[:, :, :, None]  # (B, K, 2, C, h, w)
         points = points.permute(2, 0, 3, 1, 4, 5).flatten(3).flatten(0, 1)
         start = self.starts[count] if count in self.starts else self._draw(count)
         return iterate_means(points, start.to(points))
