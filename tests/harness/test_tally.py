@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.sparse import csr_array
 
 from hardlook.harness.stats.bootstrap import ratio
 from hardlook.harness.tally import (
+    DIFFERENCE,
     Draws,
     Entry,
     SeedTally,
@@ -15,16 +17,18 @@ from hardlook.harness.tally import (
     SumTally,
     count_own_clusters,
     estimate_tally,
+    is_costly,
     leave_clusters_out,
     measure_spread,
     score_tally,
+    with_ranges,
 )
 
 SHARES = st.sampled_from([0.0, 0.1, 0.2, 1 / 3, 0.7])
 
 
 def tally(sums, kind=SoftTally):
-    return kind((Entry("share", len(sums)),), sums, ratio, ("test",), "image")
+    return kind((Entry("share", sums.shape[0]),), sums, ratio, ("test",), "image")
 
 
 @given(arrays(np.float64, (12, 1), elements=SHARES), st.lists(st.booleans(), min_size=12, max_size=12))
@@ -176,3 +180,64 @@ def test_every_kind_of_interval_holds_the_mean_of_a_symmetric_sample(method):
 def test_one_cluster_has_a_value_and_no_interval():
     (estimate,) = estimate_tally(accuracies(3), Draws(resamples=50))
     assert estimate.value == 0.75 and not estimate.interval.defined
+
+
+def test_ranges_are_those_of_shares_unless_a_name_has_its_own():
+    found = with_ranges([Entry("miou", 3), Entry("gain", 3, range=(0, 9))], {"gain": DIFFERENCE})
+    assert [entry.range for entry in found] == [(0.0, 1.0), (-1.0, 1.0)]
+    assert [entry.range for entry in with_ranges([Entry("gain", 3)])] == [(0.0, 1.0)]
+
+
+def test_sparse_sums_are_weighted_in_blocks_with_the_same_scores(monkeypatch):
+    rng = np.random.default_rng(0)
+    sums, weights = rng.integers(1, 9, (6, 2)).astype(float), rng.integers(0, 3, (7, 6)) + 1.0
+    expected = tally(sums, SumTally).values(weights)
+    monkeypatch.setattr("hardlook.harness.tally.MAX_TOTALS", 4)
+    sparse = tally(csr_array(sums), SumTally)
+    assert [len(part) for part in sparse._split(weights)] == [2, 2, 2, 1]
+    assert [len(part) for part in sparse._split(weights[:2])] == [2]
+    assert [len(part) for part in tally(sums, SumTally)._split(weights)] == [7]
+    np.testing.assert_allclose(sparse.values(weights), expected, rtol=1e-14)
+    monkeypatch.setattr("hardlook.harness.tally.MAX_TOTALS", 1)
+    assert [len(part) for part in sparse._split(weights)] == [1] * 7
+
+
+class CostlyTally(SumTally):
+    """One that says that each weighting takes long."""
+
+    costly = True
+
+
+def test_several_seeds_are_costly_where_one_is():
+    cheap, costly = tally(np.ones((4, 2)), SumTally), tally(np.ones((4, 2)), CostlyTally)
+    assert SeedTally((cheap, costly)).costly and not SeedTally((cheap, cheap)).costly
+    assert is_costly(costly) and not is_costly(cheap)
+
+
+def test_clusters_of_a_costly_tally_are_left_out_in_fifty_groups():
+    class Other:
+        """A tally that is no table of sums."""
+
+        def __init__(self, inner):
+            self.inner, self.clusters = inner, inner.clusters
+
+        def values(self, weights=None):
+            return self.inner.values(weights)
+
+    sums = np.random.default_rng(0).random((120, 2))
+    inner = tally(sums, SumTally)
+    sizes, blocks = leave_clusters_out([Other(inner), inner])
+    found = np.concatenate([np.concatenate(block, axis=1) for block in blocks])
+    assert sizes.tolist() == [50] and found.shape == (50, 2)
+    kept = np.arange(120) % 50 != 7
+    assert found[7].tolist() == pytest.approx([sums[kept, 0].sum() / sums[kept, 1].sum()] * 2)
+
+
+def test_seeds_and_single_runs_in_any_order_have_their_own_scores_without_each_cluster():
+    first, second, third = accuracies(1, 2, 3), accuracies(4, 0, 4), accuracies(2, 2, 0)
+    _, blocks = leave_clusters_out([first, SeedTally((first, second)), third, SeedTally((second, third, third))])
+    scores = [np.concatenate(parts).ravel() for parts in zip(*blocks, strict=True)]
+    one, two, three = np.array([5, 4, 3]) / 8, np.array([4, 8, 4]) / 8, np.array([2, 2, 4]) / 8
+    expected = [one, (one + two) / 2, three, (two + 2 * three) / 3]
+    for found, wanted in zip(scores, expected, strict=True):
+        assert found.tolist() == pytest.approx(wanted)

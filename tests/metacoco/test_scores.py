@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardlook.harness.runs.in_memory import InMemoryRun
-from hardlook.harness.scorecard import Scorecard
+from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.stats.jackknife import Spread, jackknife_bounds
 from hardlook.metacoco.benchmark import METACOCO
 from hardlook.metacoco.evaluation import SCHEMA
@@ -16,7 +16,10 @@ from hardlook.metacoco.options import MetaCocoOptions
 from hardlook.metacoco.scores import (
     TaskMean,
     compute_task_accuracies,
+    compute_unit_qualities,
     describe_comparability,
+    find_headline_setting,
+    find_published_slice,
     read_answers,
     share_out_mode,
     widen_interval,
@@ -470,3 +473,30 @@ def test_without_the_rows_of_images_there_are_no_shares(gone):
     assert share_out_mode(records, "ood") is not None
     assert share_out_mode(records.drop(gone), "ood") is None
     assert share_out_mode(records, "iid") is None
+
+
+def sliced(*settings):
+    """A scorecard with a score of each of these settings of ways and shots, and one of all."""
+    scores = [Score("accuracy", 0.5, 3, slice={"ways": str(ways), "shots": str(shots)}) for ways, shots in settings]
+    return Scorecard("metacoco", "1", "", (Score("accuracy", 0.5, 3), *scores))
+
+
+def test_the_setting_of_the_headline_is_the_one_that_no_slice_names():
+    records = pl.DataFrame({"ways": [5, 5, 10, 10], "shots": [1, 5, 1, 5]})
+    assert find_headline_setting(records, sliced((5, 5), (10, 1), (10, 5))) == (5, 1)
+    assert find_headline_setting(records, sliced((5, 1), (10, 1), (10, 5))) == (5, 5)
+    # Where no score is sliced, the smallest is.
+    assert find_headline_setting(records, sliced()) == (5, 1)
+    options = MetaCocoOptions(ways=(5, 10), shots=(1, 5))
+    assert find_published_slice(sliced((5, 5), (10, 1), (5, 1)), options) == {"ways": "10", "shots": "5"}
+    assert find_published_slice(sliced((5, 5), (10, 1)), options) == {}
+    assert find_published_slice(sliced((5, 5), (10, 1), (5, 1), (10, 5)), options) == {}
+    # A slice by ways or shots alone is no setting.
+    partial = Scorecard("metacoco", "1", "", (Score("accuracy", 0.5, 3, slice={"ways": "5"}),))
+    assert find_published_slice(partial, MetaCocoOptions(ways=(5,), shots=(1,))) == {"ways": "5", "shots": "1"}
+
+
+def test_a_tasks_quality_is_its_share_of_right_answers():
+    records = pl.DataFrame({"unit": ["a", "b"], "correct": [3, 0], "queries": [4, 5]})
+    found = compute_unit_qualities(records, MetaCocoOptions())
+    assert found.to_dicts() == [{"unit": "a", "task-accuracy": 0.75}, {"unit": "b", "task-accuracy": 0.0}]

@@ -209,6 +209,8 @@ def test_difficulty_divides_the_means_over_methods():
         (lambda: rise_over_base([[1, 2]], [1, 2]), r"base: expected shape \(1,\), got \(2,\)"),
         (lambda: lower_to_upper([[1, 2, 3]]), "even number of groups, got 3"),
         (lambda: first_to_last([[1, 2]], "ratio"), "percent or difference, got 'ratio'"),
+        (lambda: first_to_last([[1, 2]], "absolute"), "percent or difference, got 'absolute'"),
+        (lambda: first_to_last([[1, 2]], "other"), "percent or difference, got 'other'"),
         (lambda: sample_and_deviation([[1.0], []]), "row 1: expected at least one value"),
         (lambda: instance_difficulty([1.0], [1.0]), r"\(methods, N\), got \(1,\)"),
     ],

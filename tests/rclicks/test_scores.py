@@ -359,3 +359,26 @@ def test_the_base_and_every_group_count_as_courses_that_never_get_there():
     assert (note.count, note.kept) == (4, True)
     assert note.why.startswith("they count as 20 clicks each")
     assert not [one for one in card_of(WORKED).noted if "never reach" in one.what]
+
+
+def with_boundaries(made, counts):
+    """The record with these six counts of boundary pixels in every round of each of its courses."""
+    return {**made, "boundary": [number for course in counts for round_ in course for number in round_]}
+
+
+def test_boundaries_are_scored_by_area_in_per_cent():
+    # Base, then two groups; two rounds each. Bands: intersection, union; contours: mask, matched, target, matched.
+    full, half, none = (8, 8, 4, 4, 4, 4), (4, 8, 4, 2, 4, 2), (0, 8, 4, 0, 4, 0)
+    first = with_boundaries(record("a", [50] * 2, [[50] * 2] * 2), [[half, full], [none, half], [full, full]])
+    second = with_boundaries(record("b", [50] * 2, [[50] * 2] * 2), [[full, full], [none, none], [full, full]])
+    table = read_results(click_records.frame([first, second]))
+    assert table.boundary.shape == (2, 3, 2, 6) and table.boundary[0, 1, 1].tolist() == list(half)
+    assert table.select(np.array([False, True])).boundary.tolist() == table.boundary[1:].tolist()
+    card = card_of([first, second])
+    for name in ("boundary-auc", "boundary-f"):
+        # Means over two groups and two instances: (25 + 100) / 2 and (0 + 100) / 2.
+        assert card.get(name).value == pytest.approx((62.5 + 50) / 2)
+        assert card.get(f"{name}-base").value == pytest.approx((75 + 100) / 2)
+    without = record("c", [50] * 2, [[50] * 2] * 2)
+    assert read_results(click_records.frame([without])).boundary is None
+    assert not [score for score in card_of([without]).scores if score.name.startswith("boundary")]

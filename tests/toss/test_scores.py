@@ -18,6 +18,7 @@ from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.models.planted.encoders import PlantedEncoder
 from hardlook.toss.benchmark import TOSS
 from hardlook.toss.options import TossOptions
+from hardlook.toss.scores import split_levels
 
 
 def notes(rows, **given):
@@ -352,3 +353,18 @@ def test_what_follows_salience_is_better_when_low_and_the_gap_has_no_better_end(
     for name in ("miou", "fb-iou", "pair-iou", "iou"):
         directions = {level: meanings[name].within({"level": level}).higher_is_better for level in LEVELS}
         assert {level for level, higher in directions.items() if not higher} == {"L4", "L5", "L6"}
+
+
+def test_without_cosines_no_level_is_split():
+    rows = {"split": ["L2+L3", "L0"], "shots": [1, 1]}
+    for records in (
+        pl.DataFrame(rows),
+        pl.DataFrame({**rows, "similarity": [-2.0, -2.0]}),
+        pl.DataFrame({**rows, "similarity": [-2.0, 0.5]}),
+    ):
+        split, mean = split_levels(records, 1)
+        assert mean is None and split.equals(records)
+    # The mean is over one number of shots; all of them are split at it, the mean itself downwards.
+    cosines = {"split": ["L2+L3"] * 4, "shots": [1, 1, 5, 5], "similarity": [0.25, 0.75, 0.5, 0.625]}
+    split, mean = split_levels(pl.DataFrame(cosines), 1)
+    assert mean == 0.5 and split["split"].to_list() == ["L3", "L2", "L3", "L2"]

@@ -91,3 +91,14 @@ def test_images_are_counted_by_device(gathered, recounted):
             assert row[device] == len(own)
             assert row[f"valid_{device}"] == sum(one["near"] and one["batch_valid"] for one in own)
         assert row["inside"] == pytest.approx(statistics.mean(one["inside"] for one in here))
+
+
+def test_images_without_an_answer_are_counted_with_zeros(gathered):
+    answers = gathered.store.answers()
+    one = answers.filter(pl.col("item") == answers["item"][0])
+    table = measure_images(gathered.study, one)
+    assert table.height == measure_images(gathered.study, answers).height == 8
+    without = table.filter(pl.col("item") != answers["item"][0])
+    assert without.height == 7
+    assert without.select("pc", "mobile", "valid_pc", "valid_mobile").unique().rows() == [(0, 0, 0, 0)]
+    assert without["inside"].null_count() == without["reaction_ms"].null_count() == 7

@@ -261,3 +261,9 @@ def test_where_a_weights_file_lies_and_which_device_ran_is_no_part_of_the_plan()
     assert (parts["model device"], parts["model weights"]) == ("cuda", {"net.pt": "xxh3:1"})
     assert plan._model_parts(replace(identity, device="cpu"), None)["model device"] == "cpu"
     assert args["device"] == "cuda:1"
+
+
+def test_among_few_ids_the_nearest_need_not_begin_alike():
+    ids = ["scene-0001", "scene-0002", "xcene-0017", "street-1"]
+    assert find_nearest_ids("scene-0017", ids, most=2)[0] == "xcene-0017"
+    assert len(find_nearest_ids("scene-0017", ids, most=9)) == 4

@@ -81,3 +81,14 @@ def test_a_content_of_another_classes_support_is_seen():
     content[iid.query[3, 2, 0]] = content[iid.support[3, 0, 0]]
     with pytest.raises(DataError, match="a query has the content of a support"):
         check_tasks(iid, replace(TABLE, content=content))
+
+
+def test_a_swapped_task_asks_in_one_context_of_another_class():
+    swapped = DRAWN["swapped"]
+    # Queries in the class's own support context, which is one of the task's as well.
+    k, own = int(swapped.classes[2, 0]), int(swapped.support_context[2, 0])
+    free = [row for row in rows_of(k, own) if row not in swapped.support[2, 0]]
+    query = swapped.query.copy()
+    query[2, 0] = free[: query.shape[2]]
+    with pytest.raises(DataError, match="not one of the mode swapped"):
+        check_tasks(replace(swapped, query=query), TABLE)

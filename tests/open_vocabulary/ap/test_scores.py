@@ -116,3 +116,22 @@ def test_labels_that_are_all_off_by_one_are_told(tmp_path, added, word):
         assert told[0].startswith(f"the AP is 0.000, and 1.000 with every predicted label one {word}: check the")
     # On the planted world the labels are known.
     assert not [one for one in BENCHMARK.score(records, OPTIONS).noted if one.warning]
+
+
+def test_each_compared_similarity_has_an_open_ap_of_its_own():
+    options = BENCHMARK.options(resamples=0, compare=("wup",))
+    card = BENCHMARK.score(frame(("", [0], [1]), ("", [1], [1])), options)
+    alone = BENCHMARK.score(frame(("", [0], [1]), ("", [1], [1])), OPTIONS.model_copy(update={"measure": "wup"}))
+    found = card.get("open-ap", measure="wup")
+    assert found.value == alone.get("open-ap").value != card.get("open-ap").value and found.n == 2
+
+
+def test_an_image_has_the_precision_of_its_own_ranking():
+    judged = BENCHMARK.qualities(frame(("", [0, 1], [0, 2]), ("", [0], [0]), ("", [], [0])), OPTIONS)
+    assert judged.columns == ["unit", *(quality.name for quality in BENCHMARK.card.qualities)]
+    # Of two objects one is found by its name; a dog that is called car is hardly forgiven.
+    assert judged["image-ap50"].to_list()[:2] == [0.5, 1.0]
+    assert 0.5 < judged["image-open-ap50"][0] < 0.6 and judged["image-open-ap50"][1] == 1.0
+    assert np.isnan(judged["image-ap50"][2]) and np.isnan(judged["image-open-ap50"][2])
+    limited = BENCHMARK.qualities(frame(("", [0, 1], [0, 1])), OPTIONS.model_copy(update={"max_detections": 1}))
+    assert limited["image-ap50"].to_list() == [0.5]

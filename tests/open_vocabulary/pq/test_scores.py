@@ -153,3 +153,22 @@ def test_labels_off_by_one_keep_what_is_excused_and_miss_what_loses_its_label(tm
     # On the planted world the labels are known.
     card = BENCHMARK.score(rows, OPTIONS)
     assert not [one for one in (*card.left_out, *card.noted) if one.warning]
+
+
+def test_each_compared_similarity_has_open_qualities_of_its_own(records):
+    card = BENCHMARK.score(records, BENCHMARK.options(resamples=0, compare=("wup",)))
+    alone = BENCHMARK.score(records, OPTIONS.model_copy(update={"measure": "wup"}))
+    for name in ("open-pq", "open-sq", "open-rq"):
+        found = card.get(name, measure="wup")
+        assert found.value == pytest.approx(alone.get(name).value) and found.n == len(records)
+    assert card.get("open-pq", measure="wup").value != card.get("open-pq").value
+
+
+def test_tallies_give_the_scores(records):
+    values = {}
+    for tally in BENCHMARK.tallies(records, OPTIONS):
+        for entry, value in zip(tally.entries, tally.values()[0], strict=True):
+            values[entry.name, *entry.slice.values()] = value
+    card = BENCHMARK.score(records, OPTIONS)
+    assert values["open-pq",] == pytest.approx(card.get("open-pq").value)
+    assert values["pq",] == pytest.approx(card.get("pq").value)
