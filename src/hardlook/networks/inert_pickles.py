@@ -19,6 +19,7 @@ ValueError: it would call builtins.eval
 
 from __future__ import annotations
 
+import io
 import math
 import pickletools
 import sys
@@ -27,7 +28,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from hardlook.extras import require
 
@@ -98,7 +99,7 @@ class Interpreted:
     names: frozenset[str]
 
 
-def interpret(pickled: bytes) -> Interpreted:
+def interpret(pickled: bytes | BinaryIO) -> Interpreted:
     """The content of a pickle; a `ValueError` for one that names a function of Python or is malformed."""
     machine = _Machine()
     for opcode, argument, _ in pickletools.genops(pickled):
@@ -106,6 +107,14 @@ def interpret(pickled: bytes) -> Interpreted:
             return Interpreted(machine.pop(), frozenset(machine.names))
         machine.step(opcode.name, argument)
     raise ValueError("it ends too early")
+
+
+def list_names(path: Path) -> frozenset[str]:
+    """The dotted names in a torch file from before 1.6, a row of pickles with the tensors behind them."""
+    with path.open("rb") as stream:
+        pickles = io.BytesIO(stream.read(MAX_PICKLE_BYTES))
+    # Magic number, version, machine, content.
+    return frozenset().union(*(interpret(pickles).names for _ in range(4)))
 
 
 class InertArchive:
@@ -305,9 +314,11 @@ class _Machine:
     def load_storage(self) -> None:
         """Push a storage: ("storage", its type, its part of the archive, where it was, how many elements)."""
         given = self.pop()
-        if not isinstance(given, tuple) or len(given) != 5 or given[0] != "storage" or not isinstance(given[1], Name):
+        if not isinstance(given, tuple) or len(given) not in (5, 6) or given[0] != "storage":
             raise ValueError("it refers to something that is no storage")
-        _, kind, key, _, count = given
+        _, kind, key, _, count = given[:5]  # before torch 1.6 a sixth, a part of another storage
+        if not isinstance(kind, Name):
+            raise ValueError("it refers to something that is no storage")
         dtype = _DTYPES.get(kind.dotted.removeprefix("torch.").removesuffix("Storage"))
         if dtype is None or not kind.dotted.startswith("torch."):
             raise ValueError(f"there is no storage {kind.dotted[:200]}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hardlook import fingerprints
 from hardlook.errors import DataError, ModelError
-from hardlook.networks.inert_pickles import PLAIN_NAMES, InertArchive, Record, StoredTensor
+from hardlook.networks.inert_pickles import PLAIN_NAMES, InertArchive, Record, StoredTensor, list_names
 from hardlook.networks.loading import LoadedWeights, load_into, load_state_dict, read_torch
 from hardlook.reading import reading
 
@@ -136,6 +136,8 @@ def _network_class(family: str) -> Any:
 def _read(path: Path) -> tuple[Any, tuple[str, ...]]:
     """The content with tensors, and the names that were left inert."""
     if not zipfile.is_zipfile(path):  # torch before 1.6
+        if more := list_names(path) - PLAIN_NAMES:
+            raise ValueError(f"it is older than torch 1.6 and names {', '.join(sorted(more))[:200]}")
         return read_torch(path), ()
     with InertArchive(path) as archive:
         if archive.names <= PLAIN_NAMES:
