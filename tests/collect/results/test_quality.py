@@ -102,3 +102,20 @@ def test_images_without_an_answer_are_counted_with_zeros(gathered):
     assert without.height == 7
     assert without.select("pc", "mobile", "valid_pc", "valid_mobile").unique().rows() == [(0, 0, 0, 0)]
     assert without["inside"].null_count() == without["reaction_ms"].null_count() == 7
+
+
+def test_one_early_click_or_one_second_showing_is_enough_to_count(gathered):
+    store = gathered.store
+    answers = store.answers().sort("key")
+    who = answers["participant"][0]
+    own = answers.filter(pl.col("participant") == who).head(1)
+    five = pl.concat([own] * 5).with_columns(
+        pl.Series("early", [0, 1, 2, 0, 3], own.schema["early"]),
+        pl.Series("shows", [0, 1, 2, 3, 1], own.schema["shows"]),
+    )
+    [row] = [
+        row
+        for row in measure_participants(gathered.study, five, store.batches(), store.participants()).to_dicts()
+        if row["participant"] == who
+    ]
+    assert (row["answers"], row["early"], row["early_share"], row["reshown"]) == (5, 6, 0.6, 2)

@@ -8,16 +8,24 @@ from small_runs import replace_part, small_run
 
 import hardlook
 from hardlook.errors import RunError
+from hardlook.harness.checked_json import format_checked_json
 from hardlook.harness.records import Column, RecordSchema
+from hardlook.harness.runs import record_store
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.record_store import (
+    FLUSH_RECORDS,
+    FLUSH_SECONDS,
     Failure,
     RecordWriter,
     find_contradicting_units,
+    has_checksum,
     iterate_answered_units,
+    list_parts,
     read_all_records,
+    read_part,
     read_records,
     write_failures,
+    write_part,
 )
 from hardlook.harness.runs.scoring import score_run
 
@@ -142,3 +150,86 @@ def test_failures_come_in_the_order_of_their_units(tmp_path):
     writer.add([], [Failure(unit, "evaluate", "broken", "") for unit in reversed(units)])
     writer.flush()
     assert write_failures(folder, "answers")["unit"].to_list() == units
+
+
+def test_a_column_that_was_added_later_has_its_default_in_earlier_parts(tmp_path):
+    write_part(pl.DataFrame({"unit": ["a", "b"], "hits": [1, 2], "answers": ["x", "x"]}), tmp_path / "records")
+    [part] = list_parts(tmp_path / "records")
+    defaults = {"later": pl.lit(7).alias("later")}
+    assert read_part(part, ["later", "unit"], defaults).rows() == [(7, "a"), (7, "b")]
+    assert read_part(part, ["unit", "hits"], defaults).rows() == [("a", 1), ("b", 2)]
+    for given in (None, {}, {"other": pl.lit(0).alias("other")}):
+        with pytest.raises(RunError, match="the records have no column later"):
+            read_part(part, ["unit", "later"], given)
+
+
+def test_units_and_fingerprints_that_are_no_text_are_refused(tmp_path):
+    write_part(pl.DataFrame({"unit": [1], "answers": ["x"]}), tmp_path / "records")
+    [part] = list_parts(tmp_path / "records")
+    with pytest.raises(RunError, match="have other types in column unit"):
+        read_part(part, ["unit", "answers"])
+    assert read_part(part, ["answers"]).rows() == [("x",)]
+
+
+def test_only_the_units_that_are_asked_for_are_read(tmp_path):
+    folder, schema = RunFolder(tmp_path), RecordSchema((Column("hits", "int", "how many"),))
+    for answers, rows in (("mine", {"a": 1, "b": 2, "c": 3}), ("other", {"a": 9, "d": 4})):
+        writer = RecordWriter(folder, schema, answers)
+        writer.add([{"unit": unit, "hits": hits} for unit, hits in rows.items()], [])
+        writer.flush()
+    assert read_records(folder, schema, "mine", ["unit", "hits"], ["c", "a", "d"]).rows() == [("a", 1), ("c", 3)]
+    assert read_records(folder, schema, "mine", ["unit", "hits"], []).rows() == []
+    found, others = read_all_records(folder, schema, "mine", ["unit"])
+    assert found["unit"].to_list() == ["a", "b", "c"] and list(others.values()) == [2]
+    [part] = others
+    assert pl.read_parquet(part)["answers"].unique().to_list() == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "records", "written"),
+    [
+        (0.0, 1, False),
+        (FLUSH_SECONDS - 0.1, FLUSH_RECORDS - 1, False),
+        (FLUSH_SECONDS, 1, True),
+        (0.0, FLUSH_RECORDS, True),
+    ],
+)
+def test_records_are_written_every_two_seconds_and_by_five_thousand(tmp_path, monkeypatch, seconds, records, written):
+    now = [100.0]
+    monkeypatch.setattr(record_store.time, "monotonic", lambda: now[0])
+    assert (FLUSH_SECONDS, FLUSH_RECORDS) == (2.0, 5000)
+    folder = RunFolder(tmp_path)
+    writer = RecordWriter(folder, RecordSchema(()), "answers")
+    now[0] += seconds
+    writer.add([{"unit": str(number)} for number in range(records)], [])
+    assert (len(list_parts(folder.records_path)) == 1) == written
+    writer.flush()
+    assert len(list_parts(folder.records_path)) == 1
+    writer.flush()
+    assert len(list_parts(folder.records_path)) == 1
+
+
+def test_what_damage_can_be_noticed_in(tmp_path):
+    (tmp_path / "checked.json").write_text(format_checked_json({"a": 1}))
+    (tmp_path / "plain.json").write_text('{"a": 1}')
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "number.json").write_text("3")
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "plain.parquet")
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "checked.parquet", metadata={"checksum": "1"})
+    (tmp_path / f"part-{'0' * 24}.parquet").touch()
+    names = {path.name: has_checksum(path) for path in tmp_path.iterdir()}
+    assert [name for name, checked in names.items() if not checked] in (
+        ["plain.json", "plain.parquet"],
+        ["plain.parquet", "plain.json"],
+    )
+    assert has_checksum(tmp_path / "absent.json")
+
+
+def test_addresses_stand_in_place_of_the_paths_of_copies(monkeypatch):
+    prefixes = [("/cache/voc", "s3://bucket/voc"), ("/cache/ade", "s3://bucket/ade")]
+    monkeypatch.setattr(record_store, "list_data_prefixes", lambda: prefixes)
+    frame = pl.DataFrame({"unit": ["/cache/voc/1 of /cache/voc", "/cache/ade/2"], "hits": [1, 2]})
+    assert record_store._name_addresses(frame).rows() == [
+        ("s3://bucket/voc/1 of s3://bucket/voc", 1),
+        ("s3://bucket/ade/2", 2),
+    ]
