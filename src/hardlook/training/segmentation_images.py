@@ -32,7 +32,8 @@ MULTIPLE = 8  # sides of letterboxed images are whole numbers of cells
 FITS = ("letterbox", "squash")
 AUGMENTATIONS = ("none", "crop", "resized-crop", "flips")
 TRIES, KEPT_SHARE = 31, 0.85  # crops that are drawn until so much of the object is in one
-BLUR = 1.1  # standard deviation in pixels, OpenCV's for a kernel of five
+CROP_TRIES = 10  # draws of area and aspect until a crop fits into the image
+BLUR = (0.0625, 0.25, 0.375, 0.25, 0.0625)  # OpenCV's Gaussian of five pixels
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +102,7 @@ class LabelledImages:
 
 def blur(images: Tensor) -> Tensor:
     """Images (n, 3, h, w) under a Gaussian of five by five pixels, mirrored at the border."""
-    steps = torch.arange(-2, 3, device=images.device, dtype=images.dtype)
-    line = torch.exp(-(steps**2) / (2 * BLUR**2))
-    line = line / line.sum()
+    line = images.new_tensor(BLUR)
     wide = functional.pad(images, (2, 2, 2, 2), mode="reflect")
     across = functional.conv2d(wide, line.view(1, 1, 1, 5).expand(3, 1, 1, 5), groups=3)
     return functional.conv2d(across, line.view(1, 1, 5, 1).expand(3, 1, 5, 1), groups=3)
@@ -179,17 +178,24 @@ def _mirror(lengths: NDArray[np.int64], row: int) -> Matrices:
 
 def _draw_resized_crops(rng: np.random.Generator, sizes: Sizes, size: int) -> Matrices:
     heights, widths = sizes[:, 0].astype(float), sizes[:, 1].astype(float)
-    numbers = rng.random((len(sizes), 5))
-    area = heights * widths * (0.5 + 0.5 * numbers[:, 0])
-    aspect = np.exp(np.log(3 / 4) + (np.log(4 / 3) - np.log(3 / 4)) * numbers[:, 1])
-    wide, high = np.minimum(widths, np.sqrt(area * aspect)), np.minimum(heights, np.sqrt(area / aspect))
-    left, top = numbers[:, 2] * (widths - wide), numbers[:, 3] * (heights - high)
+    numbers = rng.random((len(sizes), 3 + 2 * CROP_TRIES))
+    area = (heights * widths)[:, None] * (0.5 + 0.5 * numbers[:, 3 : 3 + CROP_TRIES])
+    aspect = np.exp(np.log(3 / 4) + (np.log(4 / 3) - np.log(3 / 4)) * numbers[:, 3 + CROP_TRIES :])
+    wide, high = np.sqrt(area * aspect), np.sqrt(area / aspect)
+    fits = (wide <= widths[:, None]) & (high <= heights[:, None])
+    rows, first = np.arange(len(sizes)), fits.argmax(1)
+    # Where no draw fits, as much of the image as the aspect allows, as torchvision has it.
+    whole_wide, whole_high = np.minimum(widths, heights * 4 / 3), np.minimum(heights, widths * 4 / 3)
+    wide, high = (
+        np.where(fits.any(1), drawn[rows, first], whole) for drawn, whole in ((wide, whole_wide), (high, whole_high))
+    )
+    left, top = numbers[:, 0] * (widths - wide), numbers[:, 1] * (heights - high)
     matrices = np.zeros((len(sizes), 2, 3))
     for row, start, length in ((0, left, wide), (1, top, high)):
         matrices[:, row, row] = length / size
         matrices[:, row, 2] = start + 0.5 * length / size - 0.5
     mirrored = matrices @ _mirror(np.full(len(sizes), size), 0)
-    return np.where(numbers[:, 4, None, None] < 0.5, mirrored, matrices)
+    return np.where(numbers[:, 2, None, None] < 0.5, mirrored, matrices)
 
 
 def _draw_crops(

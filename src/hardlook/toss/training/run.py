@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.extras import require
@@ -214,7 +214,7 @@ def read_start(start: str | Path, recipe: OneShotRecipe) -> dict[str, Tensor] | 
         if not path.exists():
             raise DataError("there are no weights here", file=path, remedy="a weights file, imagenet, or none")
         state = read_backbone_weights(path)
-    variant = "deep-stem" if any(name.startswith("layer0.") for name in state) else "plain"
+    variant: Literal["deep-stem", "plain"] = "deep-stem" if any(name.startswith("layer0.") for name in state) else "plain"
     wanted = build_backbone(recipe.backbone, variant).state_dict()
     ordered = {name: state[name] for name in wanted if name in state}
     if not ordered:

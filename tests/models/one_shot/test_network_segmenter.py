@@ -1,0 +1,146 @@
+"""Networks as models: images are encoded once, checkpoints load by name, sizes come back, folds have their weights."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from one_shot_scenes import scenes, shown  # noqa: E402
+from tiny_one_shot import TinyNetwork, use_tiny  # noqa: E402
+
+from hardlook.errors import ModelError, OptionError  # noqa: E402
+from hardlook.models.one_shot import network_segmenter as module  # noqa: E402
+from hardlook.models.one_shot.network_segmenter import HSNet, PFENet, RePRI, SimPropNet  # noqa: E402
+from hardlook.models.registry import build  # noqa: E402
+from hardlook.models.roles import Support  # noqa: E402
+from hardlook.networks.one_shot.catalogue import list_networks  # noqa: E402
+
+
+@pytest.fixture
+def tiny(monkeypatch, one_thread):
+    use_tiny(monkeypatch)
+
+
+def test_each_image_goes_through_the_backbone_once(tiny):
+    model = SimPropNet(weights="random:0", size=33)
+    own = scenes(4)
+    queries = [one.image for one in own for _ in own]
+    supports = [[shown(one)] for _ in own for one in own]
+    masks = model.segment_queries(queries, supports)
+    assert model.encoded == 4
+    model.segment_queries(queries[:3], supports[:3])
+    assert model.encoded == 4
+    assert [mask.shape for mask in masks] == [query.shape[:2] for query in queries]
+    assert {mask.dtype for mask in masks} == {np.dtype(bool)}
+
+
+def test_answers_are_those_of_whole_forward_passes(tiny):
+    model = SimPropNet(weights="random:0", size=33)
+    first, second, third = scenes(3)
+    [mask] = model.segment_queries([first.image], [[shown(second), shown(third)]])
+    rule = model.rule
+    query = rule.prepare(torch.from_numpy(first.image.copy()).movedim(-1, 0))[None]
+    supports = torch.stack([rule.prepare(torch.from_numpy(one.image.copy()).movedim(-1, 0)) for one in (second, third)])
+    masks = torch.stack(
+        [rule.prepare_mask(torch.from_numpy(shown(one).mask.astype(np.uint8))) for one in (second, third)]
+    )
+    with torch.no_grad():
+        logits = rule.restore(model.net(query, supports[None], masks[None]), *first.image.shape[:2])[0]
+    assert np.array_equal(mask, (logits[1] > logits[0]).numpy())
+
+
+def test_batches_and_other_pairs_change_nothing(tiny):
+    own = scenes(5)
+    queries, supports = [one.image for one in own], [[shown(one)] for one in reversed(own)]
+    alone, together = SimPropNet(weights="random:0", size=33), SimPropNet(weights="random:0", size=33, pairs=4)
+    one_by_one = [alone.segment_queries([query], [each])[0] for query, each in zip(queries, supports, strict=True)]
+    for mask, other in zip(one_by_one, together.segment_queries(queries, supports), strict=True):
+        assert np.array_equal(mask, other)
+
+
+def test_supports_of_different_numbers_go_together_and_nothing_shown_is_nothing_found(tiny):
+    model = SimPropNet(weights="random:0", size=33, pairs=8)
+    first, second = scenes(2)
+    nothing = Support(second.image, np.zeros(second.image.shape[:2], bool))
+    supports = [[shown(second)], [nothing], [shown(second), shown(first)], [shown(first), nothing]]
+    masks = model.segment_queries([first.image] * 4, supports)
+    assert len(masks) == 4 and not masks[1].any()
+    assert np.array_equal(masks[0], model.segment_queries([first.image], [[shown(second)]])[0])
+
+
+def test_a_mask_of_another_size_is_an_error(tiny):
+    scene = scenes(1)[0]
+    model = SimPropNet(weights="random:0", size=33)
+    with pytest.raises(ModelError, match="a support's mask is"):
+        model.segment_queries([scene.image], [[Support(scene.image, np.ones((3, 3), bool))]])
+
+
+def test_padding_reaches_no_answer_and_is_marked(tiny, monkeypatch):
+    seen = []
+
+    def match(self, query, supports, size, query_mask=None):
+        seen.append(query_mask)
+        return TinyNetwork.match(self, query, supports, size)
+
+    class Spying(TinyNetwork):
+        pass
+
+    Spying.match = match
+    use_tiny(monkeypatch, Spying)
+    model = PFENet(weights="random:0", size=65)
+    scene = scenes(1)[0]
+    height, width = scene.image.shape[:2]
+    model.segment_queries([scene.image], [[shown(scene)]])
+    inner = model.rule.find_inner_size(height, width)
+    assert (seen[0][0, : inner[0], : inner[1]] == 0).all() and (seen[0][0, inner[0] :] == 255).all()
+
+
+def test_weights_are_needed_and_named(tiny):
+    with pytest.raises(ModelError, match="the network pfenet has no weights") as caught:
+        PFENet()
+    assert "hardlook train pfenet" in caught.value.remedy
+    with pytest.raises(OptionError, match="random:x"):
+        PFENet(weights="random:x")
+    with pytest.raises(OptionError, match="size=320"):
+        PFENet(weights="random:0", size=320)
+    with pytest.raises(OptionError, match="too small"):
+        HSNet(weights="random:0", size=9)
+    with pytest.raises(OptionError, match="reading=other"):
+        PFENet(weights="random:0", reading="other")
+
+
+def test_published_files_load_by_name_and_others_are_explained(tmp_path, tiny):
+    path = tmp_path / "fold0.pth"
+    state = {f"module.{name}": value for name, value in TinyNetwork().state_dict().items()}
+    torch.save({"epoch": 3, "state_dict": state}, path)
+    model = PFENet(weights=str(path), size=65)
+    assert model.weights_files == (path,)
+    for name, value in model.net.state_dict().items():
+        assert torch.equal(value, state[f"module.{name}"])
+    torch.save({"state_dict": {**state, "module.extra": torch.ones(1)}}, path)
+    with pytest.raises(ModelError, match="the weights are none of pfenet on resnet50: 1 unexpected: extra"):
+        PFENet(weights=str(path), size=65)
+
+
+def test_every_network_is_a_model_of_that_name():
+    for entry in list_networks():
+        kind = next(one for one in vars(module).values() if getattr(one, "network", None) == entry.name)
+        assert issubclass(kind, module.NetworkSegmenter)
+        with pytest.raises(ModelError, match=f"the network {entry.name} has no weights"):
+            build(entry.name, "one-shot-segmenter")
+
+
+@pytest.mark.parametrize("name", ["simpropnet", "pfenet", "rpmm", "hsnet", "repri", "panet"])
+def test_real_networks_answer(name, one_thread):
+    """With random weights at a small size, on the backbone whose weights can be had."""
+    size = {"hsnet": 97}.get(name, 65)
+    model = build(name, "one-shot-segmenter", {"weights": "random:1", "backbone": "resnet50-keras", "size": size})
+    first, second = scenes(2)
+    masks = model.segment_queries([first.image, first.image], [[shown(second)], [shown(second), shown(first)]])
+    assert [mask.shape for mask in masks] == [first.image.shape[:2]] * 2 and model.encoded == 2
+
+
+def test_readings_differ_in_the_way_back_and_in_the_network(tiny):
+    sound, released = (RePRI(weights="random:0", size=65, reading=name) for name in ("sound", "released"))
+    assert not sound.net.released and released.net.released
+    assert sound.code_fingerprint() != released.code_fingerprint()
