@@ -81,19 +81,21 @@ def where(name: Annotated[str, typer.Argument(help="A name from the list.")], as
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(help="Weights of a few-shot backbone or method: .pth, .pt or .safetensors.")],
-    backbone: Annotated[str, typer.Option("--as", help="The backbone that they are of, such as resnet12.")],
+    file: Annotated[Path, typer.Argument(help="Weights of a backbone, method or network: .pth, .pt or .safetensors.")],
+    backbone: Annotated[str, typer.Option("--as", help="What they are of: resnet12, or pfenet-resnet50.")],
     out: Annotated[Path | None, typer.Option("--out", help="Folder to write; by default weights/NAME.")] = None,
     image_size: Annotated[int, typer.Option("--image-size", min=16, help="Pixels that it was trained on.")] = 84,
     as_json: _Json = False,
 ) -> None:
-    """Make a checkpoint folder of published weights: an encoder for learners, a start for `hardlook train`.
+    """Make a checkpoint folder of published weights: an encoder for learners and a start for training, or a network.
 
-    Pickled code is never run. Prefixes of whole methods (module., emb_func.) are removed, heads left out; what is
-    missing and what is left over is printed.
+    Pickled code is never run. Prefixes of whole methods (module., emb_func.) are removed, heads left out of backbones;
+    what is missing and what is left over is printed.
 
-    Example:
+    Examples:
       hardlook weights import resnet12.pth --as resnet12 --out weights/resnet12
+
+      hardlook weights import fold0.pth --as pfenet-resnet50 --out weights/pfenet/fold0
     """
     from hardlook.extras import require
 

@@ -1,4 +1,4 @@
-"""Published weights of backbones: read without unpickling, freed of the prefixes of whole methods, made a checkpoint.
+"""Published weights of backbones and one-shot networks: read without unpickling, freed of prefixes, made a checkpoint.
 
 >>> sorted(strip_prefixes({"module.emb_func.layer1.weight": torch.ones(1), "module.head.bias": torch.ones(1)}))
 ['layer1.weight']
@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,36 @@ def import_weights(
     return differences
 
 
+def import_network(file: Path, name: str, backbone: str, out: Path) -> KeyDifferences:
+    """Write the checkpoint folder of a one-shot network from its published file; it must fit tensor by tensor."""
+    from hardlook.networks.one_shot.checkpoints import load_published
+    from hardlook.networks.one_shot.evaluation import INPUT_RULES
+    from hardlook.training.one_shot_recipes import find_one_shot_recipe
+
+    network, loaded = load_published(file, name, backbone)
+    classes = getattr(network, "classifier", None)
+    recipe = find_one_shot_recipe(name, backbone)
+    if name in INPUT_RULES:
+        recipe = replace(recipe, size=INPUT_RULES[name].size)
+    card = {
+        "kind": "one-shot",
+        "method": name,
+        "backbone": backbone,
+        "parameters": sum(one.numel() for one in network.parameters()),
+        "image_size": recipe.size,
+        "identity": {
+            "recipe": recipe.to_json(),
+            "classes": [f"class {number}" for number in range(1, classes.out_channels if classes is not None else 1)],
+        },
+        "imported": {"file": file.name, "sha256": loaded.sha256},
+        "selected": {"by": "import", "step": 0},
+        "finished": True,
+    }
+    with torch.no_grad():
+        write_checkpoint(out, network.state_dict(), card)
+    return check_keys(network, {key.removeprefix(PARALLEL): value for key, value in loaded.state.items()})
+
+
 def build_from_card(card: Mapping[str, Any]) -> torch.nn.Module:
     """The backbone that a card of kind `backbone` describes, with random weights."""
     return build_backbone(card["backbone"], **card["backbone_options"])
@@ -91,6 +122,7 @@ def describe_import(differences: KeyDifferences) -> list[str]:
 __all__ = [
     "build_from_card",
     "describe_import",
+    "import_network",
     "import_weights",
     "read_backbone_weights",
     "read_card",

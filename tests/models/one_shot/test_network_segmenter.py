@@ -122,6 +122,16 @@ def test_published_files_load_by_name_and_others_are_explained(tmp_path, tiny):
         PFENet(weights=str(path), size=65)
 
 
+def test_an_imported_file_is_a_model(hardlook, tmp_path, tiny):
+    state = {f"module.{name}": value for name, value in TinyNetwork().state_dict().items()}
+    torch.save({"state_dict": state}, tmp_path / "fold0.pth")
+    done = hardlook("weights", "import", tmp_path / "fold0.pth", "--as", "pfenet-resnet50", "--out", tmp_path / "out")
+    assert not done.code and "missing: none" in done.out
+    model = build(str(tmp_path / "out"), "one-shot-segmenter")
+    assert model.rule.size == 473 and model.card["imported"]["file"] == "fold0.pth"
+    assert all(torch.equal(value, state[f"module.{name}"]) for name, value in model.net.state_dict().items())
+
+
 def test_every_network_is_a_model_of_that_name():
     for entry in list_networks():
         kind = next(one for one in vars(module).values() if getattr(one, "network", None) == entry.name)

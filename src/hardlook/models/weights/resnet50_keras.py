@@ -41,14 +41,20 @@ PLACES = {
 
 
 def read_resnet50() -> dict[str, Tensor]:
-    """The installed weights by name, float32, with the layer `fc` of 1,000 classes; an error says how to install."""
+    """The installed weights by name, float32, with the layer `fc` of 1,000 classes; an error says how to install.
+
+    They are in the order of the network's state dict, by which networks with names of their own take them.
+    """
     torch = require("torch", extra="torch")
-    files = locate_weights(NAME)
+    from hardlook.networks.one_shot.backbones import build_backbone
+
     found = {}
-    for name, values in read_shards(files["model.json"]).items():
+    for name, values in read_shards(locate_weights(NAME)["model.json"]).items():
         turned = values.transpose(3, 2, 0, 1) if values.ndim == 4 else values.T
         found[rename(name)] = torch.from_numpy(np.array(turned, order="C"))
-    return found
+    with torch.device("meta"):
+        names = build_backbone("resnet50-keras", classes=1000).state_dict()
+    return {name: found[name] for name in names if not name.endswith("num_batches_tracked")}
 
 
 def read_shards(description: Path) -> dict[str, np.ndarray]:
