@@ -17,8 +17,9 @@ from hardlook.collect.results.clicks import (
     write_pixel_clicks,
 )
 from hardlook.collect.study.pictures import read_mask
+from hardlook.collect.study.validity import ClickValidator
 from hardlook.data.click_file import read_clicks
-from hardlook.errors import OptionError
+from hardlook.errors import DataError, OptionError
 from hardlook.metrics.click_sets import fasano_franceschini, pairwise_l1, wasserstein
 
 
@@ -199,3 +200,10 @@ def test_empty_frames_give_empty_files(gathered, tmp_path):
     write_pixel_clicks(tmp_path / "clicks.csv", table)
     assert len(read_clicks(tmp_path / "clicks.csv")) == len(build_preview_table(gathered.study, nothing, {}).table) == 0
     assert list_all_clicks(gathered.study, nothing, {}, {}).height == 0
+
+
+def test_a_region_without_a_pixel_is_named(gathered, clicks, monkeypatch):
+    monkeypatch.setattr(ClickValidator, "mask", lambda self, name: np.zeros((4, 4), bool))
+    with pytest.raises(DataError, match="the region to click is empty") as caught:
+        compare_devices(gathered.study, clicks)
+    assert caught.value.unit == gathered.study.tasks[0].id

@@ -19,6 +19,7 @@ from hardlook.collect.results.clicks_report import (
 )
 from hardlook.collect.results.exclusion_rules import ExclusionRules
 from hardlook.errors import DataError
+from hardlook.harness.verdicts import MIN_CLUSTERS
 from hardlook.rclicks.user_clicks.comparison import ClickSetComparison, PairScores
 
 
@@ -309,3 +310,46 @@ def test_participants_without_an_answer_are_counted(small, idle):
     vars(fresh)["quality"] = pl.concat([nobody] * (idle + 1))
     [section] = [one for one in build_sections(fresh, ClickGalleries(fresh)) if one.title == "Participants"]
     assert section.text == f"{idle + 1} participant{'s' if idle else ''} joined; none has answered yet."
+
+
+def test_what_was_collected_in_sentences(gathered, collected):
+    def told(given, **changes):
+        return describe_results(replace(given, **changes))
+
+    counts = collected.answer_classes
+    left = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "valid" and count)
+    total = collected.validated.answers.height
+    active = collected.quality.filter(pl.col("answers") > 0).height
+    first, modes, *rest = told(collected)
+    assert first == f"{total} answers of {active} participants: {counts['valid']} valid; left out: {left}."
+    assert modes == "clicks.csv holds the clicks of all display modes together; `--mode NAME` selects one mode."
+    assert [one.split(":")[0] for one in rest] == [
+        "PC against mobile (text)",
+        "PC against mobile (cut-out)",
+        "cut-out against text",
+    ]
+    every = told(collected, all_clicks=True)[1]
+    assert every == f"clicks.csv holds {total} clicks, invalid ones too."
+    assert not [one for one in told(collected, mode="text") if "all display modes" in one]
+    ruled = told(collected, rules=ExclusionRules(participants=("1", "998", "999")), rules_from="a file")
+    assert "Rules of exclusion from a file leave out 1 participant." in ruled
+    assert "The rules name 2 participants that are not in the study." in ruled
+
+
+def test_no_answers_have_one_sentence(tmp_path):
+    study = world_study(tmp_path, scenes=1)
+    with open_store(study) as store:
+        assert describe_results(collect_clicks(study, store)) == [
+            "There are no answers yet. The files have their columns and no rows."
+        ]
+
+
+@pytest.mark.parametrize(("stems", "verdict"), [(MIN_CLUSTERS - 1, True), (MIN_CLUSTERS, False)])
+def test_a_comparison_in_words(stems, verdict):
+    value = {"ks": {"value": 0.756, "low": 0.5, "high": 0.904}, "pl1": {"value": 0.1234}, "wd": {"value": 0.5}}
+    said = clicks_report._describe_summary({"stems": stems, **value})
+    assert said.startswith(f"alike on 76 % (50 to 90) of {stems} images by KS, PL1 0.123, WD 0.500.")
+    assert said.endswith(f"more: a verdict needs {MIN_CLUSTERS} images.") == verdict
+    bare = clicks_report._describe_summary({"stems": 20, **value, "ks": {"value": 1.0, "low": None, "high": None}})
+    assert bare.startswith("alike on 100 % of 20 images by KS, ")
+    assert clicks_report._describe_summary({"stems": 0}) == "no image has 10 clicks of both."

@@ -232,3 +232,17 @@ def test_a_deletion_during_an_export_is_before_or_after_it(tmp_path):
     rows = [(tmp_path / out / "every-click.csv").read_text().count("\n") - 1 for out in ("out", "after")]
     store.close()
     assert rows == [12, 8]
+
+
+def test_masks_of_earlier_predictions_are_exported_with_the_clicks(gathered, tmp_path):
+    study = open_study(shutil.copytree(gathered.study.path, tmp_path / "study"))
+    out = tmp_path / "without"
+    listed = export_study(study, gathered.store, out)["files"]
+    assert export.PREVIOUS_MASKS not in listed and not (out / export.PREVIOUS_MASKS).exists()
+    masks = study.file(export.PREVIOUS_MASKS)
+    masks.mkdir(parents=True)
+    (masks / "a.png").write_bytes(b"mask")
+    for _ in range(2):  # a second export into the same folder replaces the first
+        listed = export_study(study, gathered.store, tmp_path / "with")["files"]
+        assert export.PREVIOUS_MASKS in listed
+        assert (tmp_path / "with" / export.PREVIOUS_MASKS / "a.png").read_bytes() == b"mask"

@@ -101,7 +101,7 @@ def test_the_measure_that_people_prefer_comes_out_best(fit, tmp_path):
     assert any("good has the highest score" in words for words in document["in_words"])
     # Fewer than ten things are rated for both of two measures: that is no verdict.
     things = max(one["things"] for one in document["forms"]["pair"]["differences"])
-    said = "people side with it." if things >= 10 else "These data cannot tell whether people side with it"
+    said = "people prefer it." if things >= 10 else "These data cannot tell whether people prefer it"
     assert any(said in words for words in document["in_words"])
 
 
@@ -111,7 +111,7 @@ def test_measures_with_the_same_score_are_not_ranked(tmp_path):
         crowd(study, store, 4, lambda task, person, rng: 7)
         words = export_ratings(study, store, tmp_path / "out")["in_words"]
     assert any("all measures have the same score (7.00" in said for said in words)
-    assert not any("side with" in said for said in words)
+    assert not any("prefer it" in said for said in words)
 
 
 def test_files_hold_what_was_given(fit, tmp_path):
@@ -189,8 +189,8 @@ def test_no_rating_yet(tmp_path, question):
             document = export_ratings(study, store, tmp_path / "out")
             assert document["ratings"] == 0
             assert document["items_without_ratings"] == len(study.items)
-            assert document["in_words"][0] == "No rating has come in yet."
-            assert "No rating of pairs of labels has come in yet." in (tmp_path / "out" / "page.html").read_text()
+            assert document["in_words"][0] == "There are no ratings yet."
+            assert "There are no ratings of pairs of labels yet." in (tmp_path / "out" / "page.html").read_text()
             assert len((tmp_path / "out" / "ratings.csv").read_text().splitlines()) == 1
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report == document
@@ -324,7 +324,7 @@ def test_what_was_left_out_is_in_a_table_where_there_is_any(fit):
 @pytest.mark.parametrize(
     ("adjusted", "things", "words"),
     [
-        (0.05, MIN_CLUSTERS, ", beyond chance above {}: people side with it."),
+        (0.05, MIN_CLUSTERS, ", beyond chance above {}: people prefer it."),
         (0.0501, MIN_CLUSTERS, "no difference is beyond chance."),
         (0.01, MIN_CLUSTERS - 1, f"are rated for both of two measures, and a verdict needs {MIN_CLUSTERS}."),
     ],
@@ -350,3 +350,65 @@ def test_the_chart_has_the_interval_over_things(fit):
     assert {dot.label: (dot.low, dot.high, dot.group) for dot in chart.rows} == {
         name: (interval.low, interval.high, "") for name, interval in intervals.items()
     }
+
+
+def test_the_best_measure_in_words_where_there_are_few_scores(fit):
+    scores = collect_ratings(*fit[:2]).scores["pair"]
+    best = max(scores.measures, key=lambda one: one.score.value)
+    unknown = [replace(one, score=replace(one.score, value=math.nan)) for one in scores.measures]
+    said = ratings._describe_best("pairs", replace(scores, measures=tuple(unknown)))
+    assert said == "No score of a measure is defined yet for pairs."
+    interval = best.score.interval
+    value = f"{best.score.value:.2f}, 95 % interval {interval.low:.2f} to {interval.high:.2f}"
+    alone = ratings._describe_best("pairs", replace(scores, measures=(*unknown, best)))
+    assert alone == f"On pairs {best.measure} has the highest score ({value}), the only measure with a score."
+    bare = replace(best, score=replace(best.score, interval=replace(interval, low=math.nan, high=math.nan)))
+    alone = ratings._describe_best("pairs", replace(scores, measures=(bare,)))
+    assert f"has the highest score ({best.score.value:.2f}), the only" in alone
+    # Without a difference nothing was rated for two measures.
+    said = ratings._describe_best("pairs", replace(scores, differences=()))
+    assert ": 0 things are rated for both of two measures" in said
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ((0, 0, 0, 4), ["There are no ratings yet.", "4 tasks have none."]),
+        ((3, 1, 0, 0), ["3 ratings of 4 tasks by 1 person."]),
+        (
+            (3, 2, 2, 1),
+            ["3 ratings of 4 tasks by 2 people.", "2 tasks have fewer than the 5 ratings wanted, 1 of them none."],
+        ),
+    ],
+)
+def test_the_numbers_of_ratings_in_words(numbers, words):
+    given, people, few, none = numbers
+    document = {
+        "ratings": given,
+        "items": 4,
+        "participants": people,
+        "items_with_too_few": few,
+        "items_without_ratings": none,
+        "ratings_wanted_of_an_item": 5,
+    }
+    assert ratings._describe_results(document, {}) == words
+
+
+def test_a_long_table_of_tasks_says_where_the_others_are(fit, monkeypatch):
+    collected = collect_ratings(*fit[:2])
+    count = len(collected.items)
+    for most, more in ((count, ""), (count - 1, f" The first {count - 1} of {count}; `items.csv` has all.")):
+        monkeypatch.setattr(ratings, "_TABLE_ROWS", most)
+        [section] = [one for one in build_sections(collected) if one.title == "Tasks"]
+        assert section.text == f"Every task with its ratings, the best rated first.{more}"
+        assert len(section.blocks[0].rows) == most
+
+
+def test_labels_that_a_measure_treated_specially_are_listed(fit):
+    collected = collect_ratings(*fit[:2])
+    measures = {"good": {"treated": {"t-shirt": "as shirt"}}, "poor": {}, "worst": {"treated": {"cup": "as mug"}}}
+    changed = replace(collected, study=replace(collected.study, made={"measures": measures}), left_out=())
+    section = build_sections(changed)[-1]
+    assert [block.title for block in section.blocks] == ["Labels treated specially"]
+    assert list(section.blocks[0].rows) == [("t-shirt", "good", "as shirt"), ("cup", "worst", "as mug")]
+    assert section.text == "Nothing was left out."

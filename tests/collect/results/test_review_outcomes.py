@@ -14,6 +14,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from hardlook.collect.results.review_outcomes import (
     ReviewedClaim,
+    _choose_path,
+    _compute_cohen_kappa,
     count_alike_pairs,
     count_reviews,
     count_verdicts,
@@ -172,3 +174,27 @@ def test_where_all_reviews_are_alike_their_share_has_the_bounds_of_a_share():
     found = measure_agreement(*two_people([1, 0] * 10, [1, 0] * 10))["percent"]
     # Twenty of twenty images: Clopper and Pearson.
     assert (found["value"], found["high"]) == (1, 1) and found["low"] == pytest.approx(0.025 ** (1 / 20))
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix", "path"),
+    [
+        ("a/b.jpg", ".jpg", "images/a/b.jpg"),
+        ("a/b.JPG", ".jpg", "images/a/b.JPG"),
+        ("a/b.jpg", ".JPG", "images/a/b.jpg"),
+        ("a/b.jpg", ".png", "images/a/b.jpg.png"),
+        ("/etc/b.jpg", ".jpg", "images/t7.jpg"),
+        ("a/../b.jpg", ".png", "images/t7.png"),
+        ("a\\b.jpg", ".jpg", "images/t7.jpg"),
+    ],
+)
+def test_a_kept_image_stays_below_the_folder_of_images(name, suffix, path):
+    assert _choose_path(claim(7, 1, 0, name=name).task, suffix) == path
+
+
+def test_kappa_is_of_two_people_alone():
+    one = rows(("p", 1, 1, 5), ("p", 2, 0, 5))
+    two = rows(("p", 1, 1, 5), ("q", 1, 1, 5), ("p", 2, 0, 5), ("q", 2, 0, 5))
+    three = pl.concat([two, rows(("r", 1, 1, 5))])
+    assert _compute_cohen_kappa(one) is None and _compute_cohen_kappa(three) is None
+    assert _compute_cohen_kappa(two) == 1.0

@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import krippendorff
@@ -62,7 +63,7 @@ def truth(study):
 
 
 def work(study, store, judge, *, most=1000, now=0.0):
-    """One participant judges all that is handed out; `judge` gives 0 or 1 of a task."""
+    """One participant judges all that is assigned; `judge` gives 0 or 1 of a task."""
     rules = BatchRules.of(study.settings)
     someone = store.join(None, "en", now).id
     store.set_device(someone, "any", now)
@@ -192,7 +193,7 @@ def test_people_who_all_accept_have_no_alpha(study, store, tmp_path):
         work(study, store, lambda task: 1)
     report = export_review(study, store, tmp_path / "out")
     assert report["agreement"]["alpha"]["value"] is None and report["kept"] == SCENES
-    assert "all said the same" in " ".join(report["in_words"])
+    assert "all answers are the same" in " ".join(report["in_words"])
 
 
 def test_answers_that_are_neither_yes_nor_no_are_counted(study, store, tmp_path):
@@ -314,3 +315,18 @@ def test_of_many_candidates_that_are_gone_five_are_named(study, store, tmp_path)
     report = export_review(study, store, tmp_path / "out")
     assert report["images"]["of_the_study"] == {"count": 7, "examples": names[:5]}
     assert "7 kept images came from the study" in " ".join(report["in_words"])
+
+
+def test_a_study_of_another_kind_is_no_review(study, store, tmp_path):
+    other = replace(study, settings=study.settings.model_copy(update={"kind": "ratings"}))
+    with pytest.raises(OptionError, match="a study of ratings, not a review"):
+        export_review(other, store, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_picture_that_cannot_be_read_leaves_its_error(study):
+    task = study.tasks[0]
+    [picture] = reviews._load_pictures(study, ReviewedClaim(task, 1, 1, 2))
+    assert picture.label == f"{task.concept}, {task.context}"
+    study.file(task.image).write_bytes(b"no image")
+    assert task.image.rpartition("/")[2] in reviews._load_pictures(study, ReviewedClaim(task, 1, 1, 2))
