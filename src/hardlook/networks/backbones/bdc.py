@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from hardlook.networks.backbones.resnet import build_trunk
 from hardlook.networks.backbones.resnet12 import ResNet12, initialise
+from hardlook.networks.precision import full_precision
 
 
 class BdcPooling(nn.Module):
@@ -32,7 +33,11 @@ class BdcPooling(nn.Module):
 
     def forward(self, maps: Tensor) -> Tensor:
         """One vector per map."""
-        x = (maps if self.conv_dr_block is None else self.conv_dr_block(maps)).flatten(2)
+        return self.pool((maps if self.conv_dr_block is None else self.conv_dr_block(maps)).flatten(2))
+
+    @full_precision
+    def pool(self, x: Tensor) -> Tensor:
+        """The same of the values (n, r, h w) of `r` channels."""
         products = x @ x.transpose(1, 2)
         squares = products.diagonal(dim1=1, dim2=2)
         distances = (squares[:, :, None] + squares[:, None, :] - 2 * products).clamp(min=0)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from hardlook.networks.few_shot.descriptors import as_descriptors, class_descriptors, image_to_class
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.precision import full_precision
 
 RIDGE = 0.01
 """Added to the diagonals of covariances, which few descriptors leave without full rank."""
@@ -50,6 +51,7 @@ class ADMKL(FewShotMethod):
         super().__init__(backbone)
         self.contrastive = contrastive
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""
         query, classes = as_descriptors(features.query), class_descriptors(features.support)
@@ -90,6 +92,7 @@ class ADM(FewShotMethod):
         self.neighbours = neighbours
         self.adm_layer = FusionLayer(ways)
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""
         query, classes = as_descriptors(features.query), class_descriptors(features.support)

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from hardlook.networks.few_shot.inner_loops import LinearClassifier, adapt_linear
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.precision import full_precision
 
 
 class Anil(FewShotMethod):
@@ -32,6 +33,7 @@ class Anil(FewShotMethod):
         self.inner_rate, self.steps, self.test_steps = inner_rate, steps, test_steps
         self.first_order, self.released = first_order, released
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""
         weight, bias = adapt_linear(

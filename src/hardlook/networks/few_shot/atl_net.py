@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from hardlook.networks.few_shot.descriptors import as_descriptors, cosines
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.precision import full_precision
 
 
 class AdaptiveAttention(nn.Module):
@@ -19,6 +20,7 @@ class AdaptiveAttention(nn.Module):
         hidden = max(channels // 16, 1)
         self.f_psi = nn.Sequential(nn.Linear(channels, hidden), nn.LeakyReLU(0.2), nn.Linear(hidden, 1), nn.Sigmoid())
 
+    @full_precision
     def forward(self, query: Tensor, support: Tensor) -> Tensor:
         """(..., q, s) shares, each row sums to 1, of descriptors (..., q, C) and (..., s, C)."""
         query = functional.normalize(query, dim=-1)

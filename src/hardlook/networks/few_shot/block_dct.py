@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from hardlook.networks.precision import full_precision
+
 BLOCK = 8
 # Rows: brightness, blue difference, red difference (ITU-R BT.601, full range as in JFIF).
 FROM_RGB = (
@@ -32,6 +34,7 @@ def cosines_of_a_block(like: Tensor) -> Tensor:
     return torch.cat([matrix[:1] / math.sqrt(2), matrix[1:]])
 
 
+@full_precision
 def to_coefficients(images: Tensor) -> Tensor:
     """(n, 3, H, W) coefficients of RGB images (n, 3, H, W) in 0..1, each in the place of its block.
 
@@ -44,6 +47,7 @@ def to_coefficients(images: Tensor) -> Tensor:
     return transform_blocks(centred, cosines_of_a_block(images))
 
 
+@full_precision
 def to_images(coefficients: Tensor) -> Tensor:
     """(n, 3, H, W) RGB images, not clamped, of coefficients (n, 3, H, W); grey beyond the last whole block."""
     planes = (transform_blocks(coefficients, cosines_of_a_block(coefficients).mT) + 128) / 255

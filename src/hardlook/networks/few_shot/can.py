@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from hardlook.networks.few_shot.descriptors import as_descriptors, cosines
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy
+from hardlook.networks.precision import full_precision
 
 TEMPERATURE = 0.025
 
@@ -31,6 +32,7 @@ class CrossAttention(nn.Module):
         super().__init__()
         self.conv1, self.conv2 = ConvolutionBlock(side * side, side), nn.Conv2d(side, side * side, 1)
 
+    @full_precision
     def forward(self, found: Tensor) -> Tensor:
         """(tasks, a, b, own) weights around 1 of cosines (tasks, a, b, own, other)."""
         means = found.mean(3).permute(0, 3, 1, 2)
@@ -83,6 +85,7 @@ class CAN(FewShotMethod):
         classes, query = as_descriptors(features.support.mean(2)), as_descriptors(features.query)
         return self.cam_layer(classes, query)  # type: ignore[no-any-return]
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores, within +- `scale`."""
         classes, query = self.attend(features)

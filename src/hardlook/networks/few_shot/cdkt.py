@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.precision import full_precision
 from hardlook.randomness import generator
 
 
@@ -129,18 +130,16 @@ class Cdkt(FewShotMethod):
         return torch.as_tensor(self.log_variance.exp() / self.temperature**2 * found)
 
     def normalise(self, features: Episodes) -> Episodes:
-        """Vectors of supports (tasks, ways, shots, d) and queries after batch normalisation, float32 at least."""
+        """Vectors of supports (tasks, ways, shots, d) and queries after batch normalisation."""
         images = torch.cat([features.support.flatten(3).flatten(1, 2), features.query.flatten(2)], 1)
-        images = images.float() if images.dtype in (torch.bfloat16, torch.float16) else images
         normal = self.bn_out(images.flatten(0, 1)).reshape(images.shape)
         support = normal[:, : features.ways * features.shots].unflatten(1, (features.ways, features.shots))
         return replace(features, support=support, query=normal[:, features.ways * features.shots :])
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) log probabilities; maps are flattened."""
-        # Kernels rounded to bfloat16 have no Cholesky factor.
-        with torch.autocast(features.query.device.type, enabled=False):
-            return self.predict(self.normalise(features))
+        return self.predict(self.normalise(features))
 
     def predict(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) log probabilities from normalised vectors."""
@@ -157,19 +156,22 @@ class Cdkt(FewShotMethod):
 
     def loss(self, episodes: Episodes) -> tuple[Tensor, Tensor]:
         """By `objective`."""
-        embedded, truth = self.embed(episodes), episodes.require_labels()
-        with torch.autocast(embedded.query.device.type, enabled=False):
-            features = self.normalise(embedded)
-            if self.objective == "pl":
-                scores = self.predict(features)
-                return -scores.gather(-1, truth[..., None]).mean(), scores
-            images = torch.cat([features.support.flatten(1, 2), features.query], 1)
-            known = features.support_labels().expand(len(images), -1)
-            labels = functional.one_hot(torch.cat([known, truth], 1), features.ways).mT.to(images)
-            bounds = infer(self.kernel(images, images), labels, self.steps).bound(labels)
-            with torch.no_grad():
-                scores = self.predict(features)
-            return -bounds.mean() / images.shape[1], scores
+        return self.feature_loss(self.embed(episodes))
+
+    @full_precision
+    def feature_loss(self, embedded: Episodes) -> tuple[Tensor, Tensor]:
+        """The loss and the scores of episodes of features. Kernels rounded to bfloat16 have no Cholesky factor."""
+        features, truth = self.normalise(embedded), embedded.require_labels()
+        if self.objective == "pl":
+            scores = self.predict(features)
+            return -scores.gather(-1, truth[..., None]).mean(), scores
+        images = torch.cat([features.support.flatten(1, 2), features.query], 1)
+        known = features.support_labels().expand(len(images), -1)
+        labels = functional.one_hot(torch.cat([known, truth], 1), features.ways).mT.to(images)
+        bounds = infer(self.kernel(images, images), labels, self.steps).bound(labels)
+        with torch.no_grad():
+            scores = self.predict(features)
+        return -bounds.mean() / images.shape[1], scores
 
 
 class CdktMl(Cdkt):

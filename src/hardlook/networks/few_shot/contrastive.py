@@ -13,8 +13,10 @@ from torch.nn import functional
 from hardlook.networks.few_shot.descriptors import as_descriptors, cosines
 from hardlook.networks.few_shot.feat import SetAttention
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy
+from hardlook.networks.precision import full_precision
 
 
+@full_precision
 def contrast(similarities: Tensor, positives: Tensor, allowed: Tensor) -> Tensor:
     """Mean over anchors of minus the log softmax of their positives, averaged over the positives of an anchor.
 
@@ -27,6 +29,7 @@ def contrast(similarities: Tensor, positives: Tensor, allowed: Tensor) -> Tensor
     return losses.sum() / (count > 0).sum().clamp(min=1)
 
 
+@full_precision
 def compare_maps(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """(n, n) similarities of n maps as (n, positions, d) projections: row b has map b beside every map a.
 

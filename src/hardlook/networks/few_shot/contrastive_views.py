@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.few_shot.method import FewShotMethod
+from hardlook.networks.precision import full_precision
 
 
+@full_precision
 def nt_xent(first: Tensor, second: Tensor, temperature: float) -> Tensor:
     """SimCLR's loss of two views (n, d) each: cross-entropy of a view's partner among the 2 n - 1 others."""
     views = functional.normalize(torch.cat([first, second]), dim=1)
@@ -22,6 +24,12 @@ def nt_xent(first: Tensor, second: Tensor, temperature: float) -> Tensor:
     scores = scores.masked_fill(torch.eye(len(views), dtype=torch.bool, device=views.device), float("-inf"))
     partners = torch.arange(len(views), device=views.device).roll(len(first))
     return functional.cross_entropy(scores, partners)
+
+
+@full_precision
+def score_partners(asked: Tensor, shown: Tensor, queue: Tensor) -> Tensor:
+    """(n, 1 + m) products of unit vectors (n, d) with their partners (n, d), then with a queue (m, d)."""
+    return torch.cat([(asked * shown).sum(1, keepdim=True), asked @ queue.mT], 1)
 
 
 class SimClr(FewShotMethod):
@@ -91,8 +99,7 @@ class MoCo(FewShotMethod):
                 self._follow()
             shown = functional.normalize(self.slow_projection(self.slow_backbone(second)), dim=1)
         # A copy: the queue moves before the gradient is taken.
-        others = asked @ self.get_buffer("queue").clone().mT
-        scores = torch.cat([(asked * shown).sum(1, keepdim=True), others], 1) / self.temperature
+        scores = score_partners(asked, shown, self.get_buffer("queue").clone()) / self.temperature
         if self.training:
             self._store(shown)
         return functional.cross_entropy(

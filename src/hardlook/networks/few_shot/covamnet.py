@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from hardlook.networks.few_shot.descriptors import as_descriptors, class_descriptors
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.precision import full_precision
 
 
 class LocationWeights(nn.Module):
@@ -41,6 +42,7 @@ class CovaMNet(FewShotMethod):
         self.released = released
         self.convm_layer = LocationWeights(side * side, dropout)
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""
         query = as_descriptors(features.query)

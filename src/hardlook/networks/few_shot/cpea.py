@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from hardlook.networks.few_shot.descriptors import as_descriptors
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy
+from hardlook.networks.precision import full_precision
 
 
 class Mlp(nn.Module):
@@ -41,6 +42,7 @@ class PatchAdaptation(nn.Module):
         tokens = self.fc_norm1(tokens + self.fc1(tokens.mean(-2, keepdim=True)))
         return tokens[..., 1:, :] + self.weight * tokens[..., :1, :]
 
+    @full_precision
     def forward(self, query: Tensor, classes: Tensor) -> Tensor:
         """(tasks, queries, ways) scores of patches (tasks, queries, patches, C) and (tasks, ways, patches, C)."""
         query, classes = (functional.normalize(given, dim=-1) for given in (query, classes))

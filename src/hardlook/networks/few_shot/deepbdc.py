@@ -13,6 +13,7 @@ from torch.nn import functional
 from hardlook.networks.backbones.bdc import BdcPooling
 from hardlook.networks.few_shot.method import ClassClassifier, Episodes, squared_distances
 from hardlook.networks.few_shot.rfs import Rfs
+from hardlook.networks.precision import full_precision
 
 
 class PooledBackbone(nn.Module):
@@ -58,6 +59,7 @@ class DeepBDC(ClassClassifier):
         backbone, width = pool_backbone(backbone, channels, side, r)
         return cls(backbone, channels=width, classes=classes, **options)
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""
         means = features.support.mean(2)

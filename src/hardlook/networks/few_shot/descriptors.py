@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from hardlook.networks.precision import full_precision
+
 
 def as_descriptors(maps: Tensor) -> Tensor:
     """(..., h w, C) descriptors of maps (..., C, h, w)."""
@@ -17,11 +19,13 @@ def class_descriptors(support: Tensor) -> Tensor:
     return as_descriptors(support).flatten(2, 3)
 
 
+@full_precision
 def cosines(left: Tensor, right: Tensor) -> Tensor:
     """(..., m, n) cosines of (..., m, C) and (..., n, C)."""
     return functional.normalize(left, dim=-1) @ functional.normalize(right, dim=-1).transpose(-1, -2)
 
 
+@full_precision
 def image_to_class(support: Tensor, query: Tensor, neighbours: int) -> Tensor:
     """(tasks, queries, ways) sums over the descriptors of a query of the cosines with its nearest ones in a class.
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy
+from hardlook.networks.precision import full_precision
 
 
 class DSN(FewShotMethod):
@@ -38,6 +39,7 @@ class DSN(FewShotMethod):
             episodes = replace(episodes, support=torch.cat([episodes.support, flipped], 2))
         return super().embed(episodes)
 
+    @full_precision
     def subspaces(self, support: Tensor) -> tuple[Tensor, Tensor]:
         """Offsets (tasks, ways, D) and orthonormal bases (tasks, ways, shots - 1, D) for (tasks, ways, shots, D)."""
         dimensions = support.shape[2] - 1
@@ -58,6 +60,7 @@ class DSN(FewShotMethod):
         offset, basis = self.subspaces(features.support.flatten(3))
         return self.residuals(features.query.flatten(2), offset, basis)
 
+    @full_precision
     def residuals(self, query: Tensor, offset: Tensor, basis: Tensor) -> Tensor:
         """(tasks, queries, ways) minus `scale` times the mean squared residual of queries (tasks, queries, D)."""
         centred = query[:, None] - offset[:, :, None]
@@ -69,7 +72,12 @@ class DSN(FewShotMethod):
         features = self.embed(episodes)
         offset, basis = self.subspaces(features.support.flatten(3))
         scores = self.residuals(features.query.flatten(2), offset, basis)
-        rows = basis.flatten(1, 2)
-        overlaps = (rows @ rows.mT).square().sum((1, 2)) - (basis @ basis.mT).square().sum((1, 2, 3))
         main = cross_entropy(scores, episodes.require_labels(), smoothing=self.smoothing)
-        return main + self.discriminative * overlaps.mean(), scores
+        return main + self.discriminative * measure_overlap(basis), scores
+
+
+@full_precision
+def measure_overlap(basis: Tensor) -> Tensor:
+    """Mean over tasks of the sum of squared products between the bases (tasks, ways, n, D) of different classes."""
+    rows = basis.flatten(1, 2)
+    return ((rows @ rows.mT).square().sum((1, 2)) - (basis @ basis.mT).square().sum((1, 2, 3))).mean()

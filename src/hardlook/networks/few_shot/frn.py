@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from hardlook.networks.few_shot.descriptors import as_descriptors, class_descriptors
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy
+from hardlook.networks.precision import full_precision
 
 RELEASED_CHANNELS = 640
 LEAST_WEIGHT = 1e-6
@@ -24,6 +25,7 @@ class ReconstructionLayer(nn.Module):
         self.r = nn.Parameter(torch.zeros(2))
         self.cat_mat = nn.Parameter(torch.randn(classes, positions, channels)) if classes else None
 
+    @full_precision
     def forward(self, images: Tensor, pools: Tensor, exponents: Tensor) -> Tensor:
         """(..., n, classes) log probabilities of images (..., n, h w, C) and pools (..., classes, m, C).
 
@@ -85,6 +87,7 @@ class FRN(FewShotMethod):
             return descriptors / math.sqrt(RELEASED_CHANNELS) if self.training else descriptors
         return descriptors / math.sqrt(descriptors.shape[-1])
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) log probabilities."""
         query, support = as_descriptors(features.query), class_descriptors(features.support)
@@ -97,6 +100,7 @@ class FRN(FewShotMethod):
         extra = self.overlap(self.scaled(class_descriptors(features.support)))
         return cross_entropy(scores, episodes.require_labels()) + self.auxiliary * extra, scores
 
+    @full_precision
     def overlap(self, support: Tensor) -> Tensor:
         """Mean over tasks of the sum over pairs of classes of the mean squared cosine of their descriptors.
 

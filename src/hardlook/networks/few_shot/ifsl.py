@@ -21,6 +21,7 @@ from hardlook.networks.few_shot.maml import Maml
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod, Stage, squared_distances
 from hardlook.networks.few_shot.mtl import Mtl
 from hardlook.networks.few_shot.sib import Sib
+from hardlook.networks.precision import full_precision
 
 Adjustment = Literal["feature", "class", "combined"]
 Fusion = Literal["concat", "+", "-"]
@@ -69,6 +70,7 @@ class Strata(nn.Module):
         joined = self.adjustment != "feature" and self.fusion == "concat"
         return self.features.shape[1] // self.splits * (2 if joined else 1)
 
+    @full_precision
     def observe(self, features: Tensor, labels: Tensor) -> None:
         """Move the stored features of classes to those of a batch (n, d) with labels (n,)."""
         with torch.no_grad():
@@ -175,6 +177,7 @@ class Ifsl(FewShotMethod):
     def _list_heads(self) -> Sequence[FewShotMethod]:
         return list(self.heads)  # type: ignore[arg-type]
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) log probabilities; maps are flattened."""
         support, query = self.utils.adjust(features.support.flatten(3)), self.utils.adjust(features.query.flatten(2))

@@ -17,6 +17,7 @@ from torch.nn import functional
 from hardlook.networks.few_shot.ifsl import Fusion, Preprocessing, Strata
 from hardlook.networks.few_shot.inner_loops import batch_statistics
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod, Stage
+from hardlook.networks.precision import full_precision
 from hardlook.randomness import generator
 
 ScoreFusion = Literal["product", "linear_sum", "sum", "harmonic"]
@@ -114,6 +115,7 @@ class IfslMatchingNet(FewShotMethod):
             for value in self.utils.linear.parameters():
                 value.data.copy_(torch.from_numpy(rng.uniform(-bound, bound, value.shape)))
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) log probabilities; maps are flattened."""
         support, query = features.support.flatten(3).flatten(1, 2), features.query.flatten(2)

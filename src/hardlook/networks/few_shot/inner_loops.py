@@ -16,6 +16,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
 from hardlook.networks.few_shot.method import Episodes
+from hardlook.networks.precision import full_precision
 
 Parameters = dict[str, Tensor]
 
@@ -37,6 +38,7 @@ def batch_statistics(network: nn.Module) -> Iterator[None]:
             del norm.forward
 
 
+@full_precision
 def _normalise(norm: nn.modules.batchnorm._BatchNorm, x: Tensor) -> Tensor:
     axes = [axis for axis in range(x.ndim) if axis != 1]
     centred = x - x.mean(axes, keepdim=True)
@@ -79,6 +81,7 @@ def adapt_and_score(
     return torch.as_tensor(scores)
 
 
+@full_precision
 def adapt_linear(
     features: Tensor,
     labels: Tensor,

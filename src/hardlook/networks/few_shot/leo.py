@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.few_shot.method import ClassClassifier, Episodes, cross_entropy
+from hardlook.networks.precision import full_precision
 
 TINY = 1e-20  # keeps the logarithm of a spread of 0 finite
 
@@ -102,6 +103,7 @@ class Leo(ClassClassifier):
         """One sample of a Gaussian."""
         return mean + spread * self.noise(mean.shape, dtype=mean.dtype, device=mean.device)
 
+    @full_precision
     def adapt(self, features: Episodes) -> Adapted:
         """The inner loop; its gradients are constants for the outer loss."""
         support, labels = features.support.flatten(1, 2), features.support_labels().expand(len(features), -1)
@@ -128,12 +130,14 @@ class Leo(ClassClassifier):
         loss = loss + self.move_weight * (adapted.moved.detach() - adapted.latents).square().mean()
         return loss + self.orthogonality_weight * self.orthogonality(), adapted.scores
 
+    @full_precision
     def divergence(self, adapted: Adapted) -> Tensor:
         """KL of the codes' Gaussian from the standard normal, estimated from the one sample."""
         spread = adapted.spread + TINY
         inside = -((adapted.latents - adapted.mean) / spread).square() / 2 - spread.log()
         return (inside + adapted.latents.square() / 2).mean()
 
+    @full_precision
     def orthogonality(self) -> Tensor:
         """Mean squared correlation between different rows of the decoder."""
         rows = functional.normalize(self.decoder.decoder_func.weight, dim=1)

@@ -16,6 +16,7 @@ from torch.nn import functional
 from hardlook.networks.few_shot.baseline import Baseline
 from hardlook.networks.few_shot.method import Episodes
 from hardlook.networks.few_shot.support_heads import HeadTraining
+from hardlook.networks.precision import full_precision
 
 Parameters = dict[str, Tensor]
 TOGETHER = 8  # tasks whose networks are tuned at a time: each has a copy of all parameters
@@ -56,6 +57,7 @@ class LpFtFb(Baseline):
             raise ValueError(f"LP-FT-FB starts from a linear probe, not from a {self.head.kind} head")
         self.steps, self.rate, self.momentum, self.firth = steps, rate, momentum, firth
 
+    @full_precision
     def classify(self, episodes: Episodes) -> Tensor:
         """(tasks, queries, ways) scores after the tuning."""
         with torch.no_grad():

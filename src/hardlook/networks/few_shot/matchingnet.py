@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from hardlook.networks.few_shot.descriptors import cosines
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.precision import full_precision
 
 
 class MatchingNet(FewShotMethod):
@@ -20,6 +21,7 @@ class MatchingNet(FewShotMethod):
         super().__init__(backbone)
         self.scale = scale
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) log probabilities; maps are flattened."""
         found = cosines(features.query.flatten(2), features.support.flatten(1, 2).flatten(2))

@@ -8,8 +8,10 @@ from torch import Tensor, nn
 from hardlook.networks.few_shot.descriptors import as_descriptors, cosines
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy
 from hardlook.networks.few_shot.r2d2 import RidgeClassifier
+from hardlook.networks.precision import full_precision
 
 
+@full_precision
 def katz_centrality(found: Tensor, gamma: float, gamma2: float, factor: float) -> tuple[Tensor, Tensor]:
     """Katz centralities (..., q) and (..., s) of the nodes of a bipartite graph, from cosines (..., q, s).
 
@@ -45,6 +47,7 @@ class MCL(FewShotMethod):
         super().__init__(backbone)
         self.gamma, self.gamma2, self.katz = gamma, gamma2, katz
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) probabilities."""
         _, visits = self.visits(features)
@@ -80,6 +83,7 @@ class R2D2MCL(MCL):
         super().__init__(backbone, gamma=gamma, gamma2=gamma2, katz=katz)
         self.classifier = RidgeClassifier(regularisation)
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores of the ridge regression."""
         visits, _ = self.visits(features)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.few_shot.method import ClassClassifier, Episodes
+from hardlook.networks.precision import full_precision
 
 BLOCK = 1 << 22  # products of pairs of channels that are held at a time
 
@@ -33,6 +34,7 @@ class MetaBaseline(ClassClassifier):
         if classes is not None:
             self.classifier = nn.Linear(channels, classes)
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""
         means = functional.normalize(features.support.mean(2), dim=-1)
@@ -59,6 +61,7 @@ class DiffKendall(MetaBaseline):
         del self.temp
         self.beta, self.temperature = beta, temperature
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) rank correlations, in training divided by the temperature."""
         means, query = features.support.mean(2), features.query

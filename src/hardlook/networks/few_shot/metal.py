@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from hardlook.networks.few_shot.inner_loops import LinearClassifier, batch_statistics
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.precision import full_precision
 
 Layers = tuple[Tensor, Tensor, Tensor, Tensor]
 
@@ -97,6 +98,7 @@ class Metal(FewShotMethod):
         self.meta_loss_adapter = LossAdapters(3, most)
         self.meta_query_loss_adapter = LossAdapters(3 + ways, most)
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores after the inner loop."""
         weight, bias = self.adapt(features)
@@ -121,6 +123,7 @@ class Metal(FewShotMethod):
         support, query = (torch.cat([getattr(task, part) for task in tasks]) for part in ("support", "query"))
         return replace(episodes, support=support, query=query)
 
+    @full_precision
     def adapt(self, features: Episodes) -> tuple[Tensor, Tensor]:
         """Weight (tasks, ways, d) and bias (tasks, ways) after the inner loop, whose gradients are kept in training."""
         tasks = len(features)

@@ -22,6 +22,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from hardlook.networks.precision import full_precision
+
 Stage = Literal["classes", "episodes", "distillation"]
 """A stage trains on labelled images (`classes`), on few-shot tasks (`episodes`), or on labelled images again, from what
 was learned before (`distillation`)."""
@@ -167,6 +169,7 @@ def _list_parameters(kind: type[FewShotMethod]) -> set[str]:
     return names
 
 
+@full_precision
 def cross_entropy(scores: Tensor, labels: Tensor, *, smoothing: float = 0.0) -> Tensor:
     """Mean cross-entropy of scores (tasks, queries, ways) at labels (tasks, queries).
 
@@ -180,6 +183,7 @@ def cross_entropy(scores: Tensor, labels: Tensor, *, smoothing: float = 0.0) -> 
     return -((1 - smoothing) * true + smoothing * others).mean()
 
 
+@full_precision
 def squared_distances(query: Tensor, centres: Tensor) -> Tensor:
     """(..., q, c) squared Euclidean distances of (..., q, d) and (..., c, d)."""
     return (query[..., :, None, :] - centres[..., None, :, :]).square().sum(-1)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from hardlook.networks.backbones.resnet12 import ScaledConvolution
 from hardlook.networks.few_shot.inner_loops import adapt_linear
 from hardlook.networks.few_shot.method import ClassClassifier, Episodes
+from hardlook.networks.precision import full_precision
 
 
 class BaseLearner(nn.Module):
@@ -53,6 +54,7 @@ class Mtl(ClassClassifier):
                 for name, parameter in module.named_parameters():
                     parameter.requires_grad_(name.startswith("mtl_") == (stage == "episodes"))
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""
         weight, bias = adapt_linear(

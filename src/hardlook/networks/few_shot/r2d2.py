@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.precision import full_precision
 
 
 class RidgeClassifier(nn.Module):
@@ -18,6 +19,7 @@ class RidgeClassifier(nn.Module):
         self.beta = nn.Parameter(torch.zeros(1))
         self.gamma = nn.Parameter(torch.full((1,), regularisation))
 
+    @full_precision
     def forward(self, query: Tensor, support: Tensor, labels: Tensor) -> Tensor:
         """(tasks, queries, ways) scores; `query` (tasks, q, d), `support` (tasks, n, d), `labels` (n,)."""
         targets = functional.one_hot(labels).to(support.dtype).expand(len(support), -1, -1)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.precision import full_precision
 
 
 class RelationLayer(nn.Module):
@@ -76,5 +77,11 @@ class RelationNet(FewShotMethod):
         if self.released:
             return super().loss(episodes)
         scores = self.classify(episodes)
-        targets = functional.one_hot(episodes.require_labels(), episodes.ways).to(scores)
-        return (torch.sigmoid(scores) - targets).square().mean(), scores
+        return squared_error(scores, episodes.require_labels()), scores
+
+
+@full_precision
+def squared_error(scores: Tensor, labels: Tensor) -> Tensor:
+    """Mean squared error of the sigmoids of scores (tasks, queries, ways) at labels (tasks, queries)."""
+    targets = functional.one_hot(labels, scores.shape[-1]).to(scores)
+    return (torch.sigmoid(scores) - targets).square().mean()

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from hardlook.networks.few_shot.descriptors import as_descriptors
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy
+from hardlook.networks.precision import full_precision
 
 WIDTH = 64
 
@@ -148,6 +149,7 @@ class RENet(FewShotMethod):
         support = found[:, :supports].unflatten(1, (features.ways, features.shots))
         return replace(features, support=support, query=found[:, supports:])
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) cosines over `temperature`."""
         support, query = features.support.flatten(1, 2), features.query

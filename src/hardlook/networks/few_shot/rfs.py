@@ -10,10 +10,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.few_shot.method import ClassClassifier, Stage
+from hardlook.networks.precision import full_precision
 
 TEMPERATURE = 4.0
 
 
+@full_precision
 def distillation(scores: Tensor, teacher: Tensor, temperature: float = TEMPERATURE) -> Tensor:
     """KL divergence of softened scores (n, classes) from a teacher's, times the temperature squared."""
     logs = functional.log_softmax(scores / temperature, 1)

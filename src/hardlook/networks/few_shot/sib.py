@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.few_shot.method import ClassClassifier, Episodes
+from hardlook.networks.precision import full_precision
 
 
 class Sib(ClassClassifier):
@@ -43,6 +44,7 @@ class Sib(ClassClassifier):
         """The backbone is trained on classes and then frozen."""
         self.emb_func.requires_grad_(stage == "classes")
 
+    @full_precision
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""
         query = functional.normalize(features.query, dim=-1)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod, cross_entropy
+from hardlook.networks.precision import full_precision
 
 
 class Tpn(FewShotMethod):
@@ -31,6 +32,7 @@ class Tpn(FewShotMethod):
         self.width = nn.Sequential(nn.Linear(channels, hidden), nn.ReLU(), nn.Linear(hidden, 1))
         self.alpha, self.neighbours = alpha, neighbours
 
+    @full_precision
     def propagate(self, features: Episodes) -> Tensor:
         """(tasks, supports + queries, ways) labels after propagation."""
         images = torch.cat([features.support.flatten(1, 2), features.query], 1)

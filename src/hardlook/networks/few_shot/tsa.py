@@ -18,6 +18,7 @@ from torch.nn import functional
 from hardlook.networks.few_shot.baseline import Baseline
 from hardlook.networks.few_shot.descriptors import cosines
 from hardlook.networks.few_shot.method import Episodes
+from hardlook.networks.precision import full_precision
 from hardlook.randomness import generator
 
 Tensors = dict[str, Tensor]
@@ -67,6 +68,7 @@ class Tsa(Baseline):
                 weights[f"{name}.weight"] = weight.detach() + functional.pad(adapter[..., None, None], (1, 1, 1, 1))
         return torch.as_tensor(functional_call(self.emb_func, weights, (images,)).flatten(1) @ tuned[MAP].mT)
 
+    @full_precision
     def classify(self, episodes: Episodes) -> Tensor:
         """(tasks, queries, ways) scores after the tuning."""
         images, ways = episodes.support.flatten(1, 2), episodes.ways

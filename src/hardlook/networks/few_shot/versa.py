@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.precision import full_precision
 
 
 class AmortisedLayers(nn.Module):
@@ -48,6 +49,7 @@ class Versa(FewShotMethod):
         self.weight_mean, self.weight_logvar = AmortisedLayers(width, width), AmortisedLayers(width, width)
         self.bias_mean, self.bias_logvar = AmortisedLayers(width, 1), AmortisedLayers(width, 1)
 
+    @full_precision
     def sample_scores(self, features: Episodes) -> Tensor:
         """(samples, tasks, queries, ways) scores."""
         tasks, ways, shots = features.support.shape[:3]
