@@ -33,6 +33,12 @@ def test_the_mean_of_a_mask_is_that_of_the_maps_resized_to_it():
     assert average_resized(maps, masks & False).abs().max() == 0
 
 
+def test_ignored_pixels_are_in_neither_mean(network):
+    maps = torch.tensor([[[[1.0, 2.0, 30.0]]]])
+    background, shown = network.describe((maps,), torch.tensor([[[0, 1, 255]]]))
+    torch.testing.assert_close(torch.cat([background, shown]).flatten(), torch.tensor([1.0, 2.0]), rtol=1e-4, atol=0)
+
+
 def test_scores_are_twenty_cosines():
     maps = torch.tensor([3.0, 4.0]).view(1, 2, 1, 1)
     scores = compare(maps, [torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 2.0]])])
