@@ -164,7 +164,7 @@ def smoothed_cross_entropy(logits: Tensor, labels: Tensor, smoothing: float = SM
 
     >>> logits = torch.tensor([[2.0, 0.0, 0.0]]).log_softmax(1)[:, :, None, None]
     >>> round(float(smoothed_cross_entropy(logits, torch.tensor([[[0]]]))), 6)
-    0.439575
+    0.439545
     """
     rates = logits.log_softmax(1)
     valid = labels != IGNORED
