@@ -23,7 +23,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 HARNESS = "the harness"
 
 TOPICS = {
-    "toss": "one-shot", "build-toss": "one-shot", "bias": "one-shot",
+    "toss": "one-shot", "build-toss": "one-shot", "bias": "one-shot", "one-shot-networks": "one-shot",
     "metacoco": "contexts", "concept-context-data": "contexts", "planting-contexts": "contexts",
     "spuriousness": "contexts", "quick-start": "contexts", "training": "contexts",
     "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks",

@@ -175,5 +175,6 @@ def train(
         print_output(dump_json(documents if isinstance(done, list) else documents[0]))
         return
     words = [line for one in each for line in (str(one), f"page: {one.folder / 'training.html'}")]
-    folder = f"{out}/fold{{fold}}" if isinstance(done, list) else str(out)
-    print_output("\n".join([*words, f"hardlook run {benchmark} --model {folder} evaluates it"]))
+    several = f"{method} --model-arg 'weights={out}/fold{{fold}}'"
+    model = several if isinstance(done, list) else str(out)
+    print_output("\n".join([*words, f"hardlook run {benchmark} --model {model} evaluates it"]))

@@ -71,8 +71,12 @@ class NetworkSegmenter:
         network, found_size = self._load(weights, backbone, unfinished)
         self.net: OneShotNetwork = network.to(device).eval()
         self.rule: InputRule = self._choose_rule(size or found_size)
-        self._keys = ContentKeys()
-        self._features: LRUCache[Features] = LRUCache(memory, _count_bytes)
+        self._keys, self._memory = ContentKeys(), memory
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what is kept of images and supports."""
+        self._features: LRUCache[Features] = LRUCache(self._memory, _count_bytes)
 
     def _load(self, weights: str, backbone: str, unfinished: bool) -> tuple[OneShotNetwork, int]:
         from hardlook.training.checkpoint import is_checkpoint
