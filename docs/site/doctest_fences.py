@@ -8,7 +8,7 @@ EXAMPLE = re.compile(r"(?:^[ ]*>>>.*\n?)(?:^[ ]*\S.*\n?)*", re.MULTILINE)
 
 
 def fence(text):
-    """The text with each example in a fence; an example ends at an empty line, as doctest has it."""
+    """The text with each example in a fence; an example ends at an empty line, as in doctest."""
 
     def wrap(match):
         indent = re.match(r"[ ]*", match[0]).group()

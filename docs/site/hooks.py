@@ -81,7 +81,7 @@ def _resolve(target, page, files):
 
 
 def _link_to_source(path):
-    """A file of the repository that is no page: its address where the repository is published, if that is known."""
+    """A file of the repository that is not a page: its address where the repository is published, if that is known."""
     remote = os.environ.get("HARDLOOK_REPOSITORY_URL", "")
     if not remote:
         asked = ["git", "-C", str(ROOT), "config", "--get", "remote.origin.url"]

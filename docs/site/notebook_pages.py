@@ -21,7 +21,7 @@ SECONDS = 600  # of one cell
 def find_interpreter(needed):
     """The Python that runs a notebook with these libraries, and its variables; None where no environment has them.
 
-    Libraries that stand on torchvision are in an environment of their own, which `make docs` names.
+    Libraries that depend on torchvision are in an environment of their own, which `make docs` names.
     """
     if all(find_spec(name) for name in needed):
         return sys.executable, {}

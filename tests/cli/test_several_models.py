@@ -46,7 +46,7 @@ def run(hardlook, out, *words):
     ("words", "told"),
     [
         (("--model", "planted-segmenter,planted-segmentor"), "there is no model 'planted-segmentor'"),
-        (("--model", "planted-segmenter,planted-saliency"), "is no semantic-segmenter"),
+        (("--model", "planted-segmenter,planted-saliency"), "does not have the role semantic-segmenter"),
         (("--model", "planted-segmenter,planted-segmenter"), "more than once"),
         (("--model", "planted-segmenter,troubled_segmenters:Raises", "--model-arg", "sibling=.3"), "NAME.KEY=VALUE"),
         (("--model", "planted-segmenter,troubled_segmenters:Raises", "--model-arg", "planted.sibling=.3"), "none of"),

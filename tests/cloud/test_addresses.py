@@ -22,8 +22,8 @@ def test_paths_stay_paths(text):
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("s4://bucket/run", "s4:// is no known kind"),
-        ("https://host/run", "https:// is no known kind"),
+        ("s4://bucket/run", "s4:// is not a known kind"),
+        ("https://host/run", "https:// is not a known kind"),
         ("file:///tmp/run", "file: addresses are not read"),
         ("s3://", "no bucket"),
         ("s3:bucket/run", "no bucket"),

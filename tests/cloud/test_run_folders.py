@@ -82,7 +82,7 @@ def test_an_address_with_other_objects_is_refused_and_nothing_is_fetched(bucket,
 
 def test_unknown_kinds_and_missing_buckets_make_no_folder(tmp_path, monkeypatch, bucket):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(OptionError, match="s4:// is no known kind"):
+    with pytest.raises(OptionError, match="s4:// is not a known kind"):
         run("s4://bucket/run")
     with pytest.raises(StoreError, match="there is no bucket"):
         run("s3://no-such-bucket/run")

@@ -69,7 +69,7 @@ def test_no_acknowledged_click_is_lost(study, database_url):
         batches = store.batches()
     assert found.clean, found
     assert found.acknowledged > PEOPLE * 5
-    # A batch is handed out whole or not at all.
+    # A batch is assigned whole or not at all.
     assert batches.filter(batches["state"] == "open").height <= PEOPLE
     # Some of them had to send a click twice, or the kills hit nothing.
     assert max(one.sent for one in heard[0].answers) > 1

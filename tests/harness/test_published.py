@@ -30,7 +30,7 @@ def test_cells_are_found_by_row_and_column():
     assert published.number("table-1", "HSNet|5", "mIoU") == 7.0
     with pytest.raises(DataError, match="no published cell 'table-1', row 'PFENet'"):
         published.cell("table-1", "PFENet", "mIoU")
-    with pytest.raises(DataError, match="is no number: None"):
+    with pytest.raises(DataError, match="is not a number: None"):
         published.number("table-1", "HSNet|1", "half")
 
 

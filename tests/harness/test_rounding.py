@@ -83,7 +83,7 @@ def test_a_percent_is_the_exact_quotient_rounded(part, whole, decimals):
     assert format_percent(part / whole, decimals, gap="") == f"{exact}%"
 
 
-# Options, such as the level of an interval, and errors of packages below this one are no results.
+# Options, such as the level of an interval, and errors of packages below this one are not results.
 OTHER_PERCENTS = {
     "harness/runs/launch.py": 1,
     "world/signature.py": 1,

@@ -115,8 +115,11 @@ def test_contexts_from_voc(hardlook, tmp_path):
     [
         (("spuriousness", "--data", "nowhere"), "no such folder or manifest"),
         (("spuriousness", "--data", "{even}", "--split", "none"), "no image of split 'none'"),
-        (("spuriousness", "--data", "{even}", "--encoder", "planted-saliency"), "is no encoder"),
-        (("spuriousness", "--data", "{even}", "--image-text", "planted-encoder"), "is no image-text-encoder"),
+        (("spuriousness", "--data", "{even}", "--encoder", "planted-saliency"), "does not have the role encoder"),
+        (
+            ("spuriousness", "--data", "{even}", "--image-text", "planted-encoder"),
+            "does not have the role image-text-encoder",
+        ),
         (
             ("spuriousness", "--data", "{even}", "--image-text", "planted-image-text-encoder", "--concept-prompt", "x"),
             "no place for the label",

@@ -120,7 +120,9 @@ def test_by_default_no_class_is_ignored(classes):
 
 
 def test_ignoring_a_class_is_an_error_with_a_way_out():
-    with pytest.raises(ValueError, match=r"ignore: 0 is one of the 3 classes, 0\.\.2; give a number that is no class"):
+    with pytest.raises(
+        ValueError, match=r"ignore: 0 is one of the 3 classes, 0\.\.2; give a number that is not a class"
+    ):
         confusion_counts([0], [0], classes=3, ignore=0)
     assert choose_ignored(-1, 3) == -1
 

@@ -39,7 +39,7 @@ def test_arguments_override_defaults():
 def test_errors_are_those_of_the_inner_model():
     with pytest.raises(ModelError, match="'planted-encoder' has no argument 'layer'"):
         build_inner("planted-encoder", "encoder", "layer=head")
-    with pytest.raises(ModelError, match="is no encoder; it is a saliency"):
+    with pytest.raises(ModelError, match="does not have the role encoder; it is a saliency"):
         build_inner("planted-saliency", "encoder")
 
 

@@ -147,7 +147,7 @@ def test_unknown_names_get_near_ones():
 
 
 def test_wrong_role_names_the_right_one():
-    with pytest.raises(ModelError, match="is no saliency; it is a semantic-segmenter"):
+    with pytest.raises(ModelError, match="does not have the role saliency; it is a semantic-segmenter"):
         build("planted-segmenter", "saliency")
     with pytest.raises(ModelError, match="no role 'painter'") as caught:
         build("planted-segmenter", "painter")
@@ -215,7 +215,7 @@ def test_dotted_names(outside):
     assert build("outside_models:Stare", "saliency", {"level": "0.25"}).level == 0.25
     with pytest.raises(ModelError, match="cannot serve as click-model: it lacks click_map; it serves as saliency"):
         build("outside_models:Plain", "click-model")
-    with pytest.raises(ModelError, match="is no click-model; it is a saliency"):
+    with pytest.raises(ModelError, match="does not have the role click-model; it is a saliency"):
         build("outside_models:Stare", "click-model")
     with pytest.raises(ModelError, match="could not be imported: AttributeError"):
         build("outside_models:Gone", "saliency")

@@ -150,7 +150,7 @@ def test_the_command_prints_the_published_rows_and_writes_a_file(hardlook, tmp_p
 
 
 def test_mistakes_are_named(hardlook):
-    assert "--size 640 is no size" in hardlook("clicks", "cost", "disc", "--size", "640").err
+    assert "--size 640 is not a size" in hardlook("clicks", "cost", "disc", "--size", "640").err
     assert "there is no model 'dics'" in hardlook("clicks", "cost", "dics").err
     with pytest.raises(OptionError, match="encoder"):
         measure_cost(Timed(), "encoder")

@@ -183,7 +183,7 @@ def test_data_that_does_not_make_a_benchmark_is_refused(whole, names, remedy):
 def test_lists_without_images_are_told_so(whole):
     with pytest.raises(OptionError, match="the lists of pairs are given, and no images"):
         rehearse({"pairs": whole.pairs})
-    with pytest.raises(OptionError, match="--data coco, voc: this combination is no source of images"):
+    with pytest.raises(OptionError, match="--data coco, voc: this combination is not a source of images"):
         rehearse({**whole.data, "coco": whole.voc})
 
 

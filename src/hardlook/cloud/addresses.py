@@ -43,7 +43,7 @@ def find_address(path: str | Path) -> str | None:
         raise OptionError("file: addresses are not read", file=text, remedy="give the path itself")
     if scheme not in SCHEMES:
         raise OptionError(
-            f"{scheme}:// is no known kind of address", file=text, remedy="give a local path, s3://... or gs://..."
+            f"{scheme}:// is not a known kind of address", file=text, remedy="give a local path, s3://... or gs://..."
         )
     if not rest or not match["slashes"]:
         raise OptionError("this address has no bucket", file=text, remedy=f"for example {scheme}://bucket/folder")

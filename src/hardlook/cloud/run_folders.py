@@ -192,7 +192,7 @@ def claim(folder: Path, shard: tuple[int, int] | None, about: Mapping[str, Any])
     lease = Lease(ObjectStore(address), f"shard-{shard[0]}-of-{shard[1]}" if shard else "run", about)
     lease.acquire()
     with lease.hold():
-        # Both sides claim first and look then, so at most one of a run and its shards goes on.
+        # Both sides claim first and check afterwards, so at most one of a run and its shards continues.
         if other := lease.find_other_holder("run" if shard else "shard-"):
             raise other
         leases = _held.setdefault(folder, [])

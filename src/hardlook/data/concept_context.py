@@ -49,7 +49,7 @@ _MAX_DEPTH = 4  # folders below the root: images are two or three deep, one more
 class ConceptContextImage:
     """One image: its file, its name within the dataset (posix), its concept, context and split.
 
-    `file` is the image where it is no file of its own (`hardlook.data.stored_files`).
+    `file` is the image where it is not a file of its own (`hardlook.data.stored_files`).
     """
 
     path: Path

@@ -95,7 +95,7 @@ class Published:
         """One cell that must be a number."""
         value = self.cell(table, row, column)
         if not isinstance(value, int | float):
-            raise DataError(f"published {table!r}, row {row!r}, column {column!r} is no number: {value!r}")
+            raise DataError(f"published {table!r}, row {row!r}, column {column!r} is not a number: {value!r}")
         return float(value)
 
 

@@ -88,7 +88,7 @@ class RecordSchema:
             ):
                 return
         except (LookupError, TypeError):
-            pass  # What is wrong is said below, with the record's name.
+            pass  # The error below describes the problem, with the record's name.
         for record in records:
             self.check(record)
 

@@ -58,7 +58,7 @@ def judge(score: Score | Estimate, threshold: float = 0.0) -> Judgement:
             "unclear", f"{CANNOT_TELL}: {_count(clusters, resampled)}, and a verdict needs {MIN_CLUSTERS}."
         )
     if has_no_spread(score):
-        # By a sign test, ten of ten on one side are no chance.
+        # By a sign test, ten of ten on one side are beyond chance.
         if math.isclose(score.value, threshold, rel_tol=1e-9, abs_tol=1e-12):
             return Judgement("equal", f"It is {threshold:g} in all {clusters:,} {name_several(resampled)}.")
         return Judgement("above" if score.value > threshold else "below")
@@ -230,7 +230,7 @@ def list_slice_kinds(scorecard: Scorecard) -> list[tuple[tuple[str, ...], list[S
     """The slices that a page looks at: of each kind of slice the first score, as the properties that vary and scores.
 
     A kind of two properties is left out where both have kinds of their own. Counts without intervals, such as confused
-    pixels, are no averages.
+    pixels, are not averages.
     """
     groups: dict[tuple[str, tuple[str, ...]], list[Score]] = {}
     for score in scorecard.scores:

@@ -95,7 +95,7 @@ class ImageSource:
 class TaskImages:
     """The images that tasks are drawn from: their labels as a table, and the image of each row.
 
-    `files` are the rows' (none if planted), or `stored` where images are no files of their own; `hashes` of their
+    `files` are the rows' (none if planted), or `stored` where images are not files of their own; `hashes` of their
     contents; `fingerprint` is of all labels and contents.
     """
 

@@ -215,7 +215,7 @@ BLOCK_PAIRS = 2**20
 def look_up_pairs(
     similarity: Values | PairSimilarity, true: NDArray[np.integer], called: NDArray[np.integer], classes: int
 ) -> NDArray[np.float64]:
-    """(n,) similarity of the pairs of labels, 0 where `called` is no label, read in blocks of pairs.
+    """(n,) similarity of the pairs of labels, 0 where `called` is not a label, read in blocks of pairs.
 
     `similarity` is (classes, classes), or a function of two arrays (n,) of labels that returns the similarities of
     these pairs; what it returns is checked.

@@ -30,7 +30,7 @@ from hardlook.metrics.kernels import load_kernels
 
 Ignored = int | Literal["auto"] | None
 
-# Up to so many classes the counts are a table (268 MB, of which the system gives what is used), above it pairs seen.
+# Up to this many classes the counts are a table (268 MB, of which the system gives what is used), above it pairs seen.
 MAX_TABLE_CLASSES = 5792
 # A pair and its pixels are then one number of 64 bits while they are sorted.
 MAX_CLASSES = 2**24 - 1
@@ -38,14 +38,14 @@ USUAL_IGNORED = 255
 
 
 def choose_ignored(ignore: Ignored, classes: int) -> int | None:
-    """The true label that is left out: `auto` is 255 where that is no class, else none; a class is an error.
+    """The true label that is left out: `auto` is 255 where that is not a class, else none; a class is an error.
 
     >>> choose_ignored("auto", 150), choose_ignored("auto", 256), choose_ignored(None, 150)
     (255, None, None)
     >>> choose_ignored(255, 256)
     Traceback (most recent call last):
     ...
-    ValueError: ignore: 255 is one of the 256 classes, 0..255; give a number that is no class, or None
+    ValueError: ignore: 255 is one of the 256 classes, 0..255; give a number that is not a class, or None
     """
     if ignore == "auto":
         return USUAL_IGNORED if classes <= USUAL_IGNORED else None
@@ -53,7 +53,7 @@ def choose_ignored(ignore: Ignored, classes: int) -> int | None:
         return None
     if 0 <= ignore < classes:
         what = f"{ignore} is one of the {classes} classes, 0..{classes - 1}"
-        raise ValueError(f"ignore: {what}; give a number that is no class, or None")
+        raise ValueError(f"ignore: {what}; give a number that is not a class, or None")
     return int(ignore)
 
 

@@ -34,7 +34,7 @@ class ImageMatches:
     (4, G) says whether an object counts in an area range.
 
     Of a federated image only the detections that count are there. `rank` (D,) is their rank from 0 among all of the
-    image, and `excused` (D,) marks those that are no false positives of their class, because it is not annotated
+    image, and `excused` (D,) marks those that are not false positives of their class, because it is not annotated
     exhaustively; both are None for other images.
     """
 

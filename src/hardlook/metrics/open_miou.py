@@ -47,7 +47,7 @@ from hardlook.metrics.arrays import (
 )
 from hardlook.metrics.confusion import Ignored, PairCounts, choose_ignored
 
-# Up to so many classes scores come from matrices, several of them at a time (134 MB each), above it from pairs.
+# Up to this many classes scores come from matrices, several of them at a time (134 MB each), above it from pairs.
 MAX_MATRIX_CLASSES = 4096
 
 
@@ -72,8 +72,8 @@ class MiouScores:
 class OpenMiouResult:
     """The open scores, and beside them the vanilla ones, where only the right label counts.
 
-    `no_label` is how many of the counted `pixels` were predicted as a number that is no label: they are wrong, whatever
-    their truth. Where there are many, look at the numbering of the predictions.
+    `no_label` is how many of the counted `pixels` were predicted as a number that is not a label: they are wrong,
+    whatever their truth. Where there are many, look at the numbering of the predictions.
     """
 
     open: MiouScores

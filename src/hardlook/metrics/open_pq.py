@@ -188,7 +188,7 @@ def quality_sums_by_image(matches: SegmentMatches, similarity: Values, things: V
     """(images, 4, K) sums of each image and class, which is what a bootstrap over images resamples.
 
     `similarity` is (K, K), row = true; `things` is a (K,) mask, the others are stuff. Similarity between a thing and
-    stuff is not used: such a match is no match.
+    stuff is not used: such a match does not count.
 
     >>> image = np.array([[1, 2]])
     >>> same = match_segments(image, Segments([1, 2], [0, 1]), image, Segments([1, 2], [0, 0]))
@@ -280,7 +280,7 @@ def segment_costs(
     """The pairs of labels of matched segments, highest cost first; at most `most` of them.
 
     `hard` counts segments, `soft` the share 1 - S of them; between a thing and stuff S is 0. Segments
-    without a match are no confusion of labels and are left out.
+    without a match are not confusions of labels and are left out.
 
     >>> image = np.array([[1, 2]])
     >>> matches = match_segments(image, Segments([1, 2], [0, 1]), image, Segments([1, 2], [1, 1]))

@@ -175,7 +175,7 @@ class SemanticSegmenter(Protocol):
     labels: Sequence[str]
 
     def segment(self, images: Sequence[Image]) -> list[LabelMap]:
-        """One (H, W) int32 map per image: indices into `labels`, -1 where the model says nothing."""
+        """One (H, W) int32 map per image: indices into `labels`, -1 where the model predicts no label."""
 
 
 @runtime_checkable

@@ -34,7 +34,7 @@ WORLD = LabelSet(
 )
 
 
-# Up to so many labels the similarity is a matrix (134 MB), above it a function of the pairs that occur.
+# Up to this many labels the similarity is a matrix (134 MB), above it a function of the pairs that occur.
 MAX_MATRIX_LABELS = 4096
 
 Matrix = NDArray[np.float64]
@@ -240,7 +240,7 @@ def find_kinds(
 def make_own_labels(synsets: Mapping[str, str]) -> LabelSet | None:
     """The labels of a json that states the synset of each category, by name; None where it states none.
 
-    A synset that WordNet 3.0 does not have is no sense, as in `read_lvis_labels`.
+    A synset that WordNet 3.0 does not have is not a sense, as in `read_lvis_labels`.
 
     >>> [(label.synset, label.stated) for label in make_own_labels({"cat": "cat.n.01", "glorp": "glorp.n.01"})]
     [('cat.n.01', None), (None, 'glorp.n.01')]

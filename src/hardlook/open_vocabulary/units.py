@@ -32,7 +32,7 @@ def find_scenes(options: SceneOptions, payload: Any, ids: Collection[str]) -> di
     world = _planted_world(options)
     numbers = {name: int(digits[1]) for name in ids if (digits := _SCENE.fullmatch(name))}
     found = (_make_scene(world, index, payload) for index in numbers.values() if index < len(world))
-    # `scene-00007` is no scene, though its number is.
+    # `scene-00007` is not the name of a scene, though scene 7 exists.
     return {unit.id: unit for unit in found if unit.id in numbers}
 
 

@@ -47,7 +47,7 @@ def map_to_closed_labels(truth: Sequence[str], predicted: Sequence[str]) -> NDAr
     """For each predicted label its place among the truth's, and as last entry what "no label" becomes.
 
     A label that the truth does not have becomes the background, where there is one: a model that also knows the sky
-    is right to see it there. Without a background it is no label, -1.
+    is right to see it there. Without a background it is not a label, -1.
     """
     places = {normalise_name(name): place for place, name in enumerate(truth)}
     unknown = places.get(BACKGROUND, -1)

@@ -402,7 +402,7 @@ def cost(
 ) -> None:
     """What a model costs: time per image and per click, peak memory, parameters and FLOPs, beside the paper's Table 5.
 
-    Parameters and FLOPs are unknown where the model is no network in torch. On a GPU: --model-arg device=cuda.
+    Parameters and FLOPs are unknown where the model is not a network in torch. On a GPU: --model-arg device=cuda.
 
     Examples:
       hardlook clicks cost mobile-sam --images 3

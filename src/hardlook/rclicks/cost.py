@@ -48,7 +48,7 @@ _CLEAR_PEAK = Path("/proc/self/clear_refs")
 
 @dataclass(frozen=True)
 class Milliseconds:
-    """The mean and the standard deviation (with n - 1, 0 of one) of so many times, in milliseconds."""
+    """The mean and the standard deviation (with n - 1; 0 of a single one) of `count` measured times."""
 
     mean: float
     std: float
@@ -72,7 +72,7 @@ class Cost:
     `opening` is the time per image before the first click (of a click model 0), `first_mask` opening and first click
     together, as in the paper's Table 5, `click` the time of a click. `peak_memory` in bytes: on a GPU the most that
     torch had allocated, else the most resident memory of the process, libraries included. `parameters` and the FLOPs
-    are None where the model is no network in torch.
+    are None where the model is not a network in torch.
     """
 
     role: str
@@ -318,7 +318,7 @@ def parse_size(text: str) -> tuple[int, int]:
     """
     width, _, height = text.lower().partition("x")
     if not (width.isdecimal() and height.isdecimal()):
-        raise OptionError(f"--size {text} is no size", remedy="WIDTHxHEIGHT in pixels, such as 640x480")
+        raise OptionError(f"--size {text} is not a size", remedy="WIDTHxHEIGHT in pixels, such as 640x480")
     return int(width), int(height)
 
 

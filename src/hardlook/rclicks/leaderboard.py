@@ -75,7 +75,7 @@ def build_leaderboard(scorecard: Scorecard) -> Section | None:
         parts = [_ours(scorecard, {"dataset": name}) for name in shared]
         everywhere = [name for name in parts[0] if all(name in part for part in parts)]
         ours = {name: sum(part[name] for part in parts) / len(parts) for name in everywhere}
-        # A mean over some of the datasets that ran is no score of the run.
+        # A mean over some of the datasets that ran is not a score of the run.
         comparable = _describe_comparability(scorecard, {"dataset": shared[0]}) if len(shared) == 1 else ""
     theirs = [(one, one.mean(shared or DATASETS)) for one in list_checkpoints()]
     where = ", ".join(TITLES[name] for name in shared) or "the paper's five datasets"

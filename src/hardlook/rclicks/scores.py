@@ -526,7 +526,7 @@ def _one_click(table: ClickResults) -> dict[str, Numbers]:
 
 
 def _people_statistic(table: ClickResults, measure: Callable[[Numbers], float], least: int = 1) -> Numbers:
-    """Of instances that at least so many people clicked on; one click has no spread."""
+    """Of instances with a minimal number of people's clicks; one click has no spread."""
     return np.array([measure(ious) if len(ious) >= least else np.nan for ious in table.people])
 
 

@@ -30,7 +30,7 @@ class ClickTimes:
     model: str = ""
 
     def seconds(self, clicks: ArrayLike) -> np.ndarray | float:
-        """Seconds of an image and so many clicks."""
+        """Seconds of opening an image and of `clicks` clicks."""
         taken: np.ndarray | float = (self.opening + np.asarray(clicks, np.float64) * self.click) / 1000
         return float(taken) if np.ndim(taken) == 0 else taken
 

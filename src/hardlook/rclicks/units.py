@@ -87,7 +87,7 @@ def find_units(options: RClicksOptions, ids: Collection[str]) -> Mapping[str, Un
     world = planted_world(options)
     numbers = {name: int(digits[1]) for name in ids if (digits := _SCENE.fullmatch(name))}
     found = (_make_scene(options, world, number - 1) for number in numbers.values() if 0 < number <= len(world))
-    # `planted/0000001` is no scene, though its number is.
+    # `planted/0000001` is not the name of a scene, though scene 1 exists.
     return {unit.id: unit for unit in found if unit.id in numbers}
 
 

@@ -24,7 +24,7 @@ FigureFormat = StrEnum("FigureFormat", ["svg", "pdf", "png", "csv"])
 
 def list_figures(scored: ScoredRun) -> dict[str, Chart]:
     """Every chart of the run's report, by name."""
-    sections = scored.benchmark.report(scored.records, scored.scorecard)
+    sections = scored.build_sections()
     return {name: block for name, block in name_blocks(sections).items() if not isinstance(block, Table)}
 
 
@@ -39,7 +39,7 @@ def list_tables(scored: ScoredRun) -> dict[str, Table]:
         "noted": scorecard_tables.build_noted_table(scorecard),
         "readings": scorecard_tables.build_readings_table(scorecard),
     }
-    blocks = name_blocks(scored.benchmark.report(scored.records, scorecard))
+    blocks = name_blocks(scored.build_sections())
     return tables | {name: block if isinstance(block, Table) else tabulate(block) for name, block in blocks.items()}
 
 
@@ -69,7 +69,7 @@ def render_figure(
         return format_table(tabulate(chart), "csv")
     svg = standalone_svg(chart, width=width, dark=dark, filled=form is FigureFormat.png)
     if not svg:
-        raise DataError(f"the figure {chart.title!r} has no value to draw", remedy="--format csv writes what there is")
+        raise DataError(f"the figure {chart.title!r} has no value to draw", remedy="--format csv writes its table")
     if form is FigureFormat.svg:
         return svg
     kind: Literal["pdf", "png"] = "pdf" if form is FigureFormat.pdf else "png"

@@ -24,7 +24,7 @@ MASK_COLOUR = (255, 170, 0)
 MASK_SHARE, LABEL_SHARE = 0.42, 0.5
 _JPEG_QUALITY = 82
 
-# The outline of a full-size picture is one pixel wide per so many pixels of its longer side.
+# The outline of a full-size picture is one pixel wide for each of this many pixels of its longer side.
 _SIDE_PER_OUTLINE = 640
 Pixels = NDArray[np.uint8]
 

@@ -27,7 +27,7 @@ _STATES = {"ready": "ready", "source": "with --source", "install": "to install"}
 
 
 class _LabelsOrVerb(TyperGroup):
-    """A first word that is no verb of this group is the LABELS argument of `make`."""
+    """A first word that is not a verb of this group is the LABELS argument of `make`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:

@@ -76,7 +76,7 @@ def read_fasttext_binary(
 
 
 def read_fasttext_header(path: Path, words: Set[str]) -> FastTextModel:
-    """Read the header and the dictionary; a `DataError` where the file is no such model, quantised or cut off."""
+    """Read the header and the dictionary; a `DataError` where the file is not such a model, is quantised or cut off."""
     with path.open("rb") as stream:
         magic, version = struct.unpack("<2i", _read_bytes(stream, 8, path))
         if magic != MAGIC or version not in VERSIONS:

@@ -229,7 +229,7 @@ def _compare_nodes(nodes: Labels, measure: PairSimilarity) -> PairSimilarity:
 
 
 def _in_blocks(measure: PairSimilarity, pairs: int) -> PairSimilarity:
-    """1 for a label and itself, else `measure`, of so many pairs at a time."""
+    """1 for a label and itself, else `measure`, a block of pairs at a time."""
 
     def compare(one: Labels, other: Labels) -> Shares:
         values = np.ones(len(one))

@@ -113,9 +113,9 @@ class Accumulator(Metric):
 
 
 def pack(arrays: Record) -> NDArray[np.int64]:
-    """Some arrays, or None in place of one, in a row of 64-bit words: their lengths, -1 for None, then their values.
+    """Arrays, any of which may be None, as one array of 64-bit words: their lengths (-1 for None), then their values.
 
-    Floats are kept by their bits, so that a record travels exactly, in a tensor of any device.
+    The bits of floats are kept, so a record is exact in a tensor on any device.
 
     >>> pack([np.array([True, False]), None, np.array([0.0])]).tolist()
     [2, -1, 1, 1, 0, 0]
@@ -178,8 +178,8 @@ def load_torch() -> Any:
 def gather_metric(metric: AnyMetric, group: Any = None) -> AnyMetric:
     """A metric of `hardlook.metrics` with what all processes of a `torch.distributed` group have added to theirs.
 
-    Every process calls it with its own metric, which stays as it is, and gets the same. Without a process group the
-    result is a copy. Images of `OpenAP` need keys (`update(..., image=key)`) that differ between processes.
+    Every process calls it with its own metric, which is not changed, and all get the same result. Without a process
+    group the result is a copy. Images of `OpenAP` need keys (`update(..., image=key)`) that differ between processes.
 
     >>> metric = metrics.MeanIoU(classes=2)
     >>> metric.update([0, 1], [0, 0])

@@ -20,7 +20,7 @@ from hardlook.torchmetrics.accumulator import Accumulator, check_devices, explai
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Up to so many classes the state is a table of counts (8 MB), above it the pairs of labels that were seen.
+# Up to this many classes the state is a table of counts (8 MB), above it the pairs of labels that were seen.
 MAX_TABLE_CLASSES = 1024
 # Lists of counts that are kept before they are added up.
 MAX_PARTS = 16

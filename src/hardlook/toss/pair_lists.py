@@ -257,7 +257,7 @@ def open_sources(options: OneShotOptions) -> dict[str, ClassMaskSource]:
         raise OptionError("the lists of pairs are given, and no images", remedy=f"beside pairs {_SOURCES_REMEDY}")
     if main and set(main) not in _SOURCES:
         names = ", ".join(sorted(main))
-        raise OptionError(f"--data {names}: this combination is no source of images", remedy=_SOURCES_REMEDY)
+        raise OptionError(f"--data {names}: this combination is not a source of images", remedy=_SOURCES_REMEDY)
     sources: dict[str, ClassMaskSource] = {}
     if "coco" in main:
         sources["main"] = open_coco(main["coco"])

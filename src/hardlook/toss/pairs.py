@@ -181,7 +181,7 @@ def _read_prediction(folder: Path, unit: str, truth: ClassMask) -> Mask:
         raise DataError("no stored prediction of this pair", file=path, unit=unit, remedy="masks are called UNIT.png")
     stored = read_label_map(path, size=(width, height))
     mask: Mask = stored != 0
-    # A map of labels or of scores is no mask, and would be one nearly everywhere.
+    # A map of labels or of scores is not a mask, and would be one nearly everywhere.
     others = stored[mask & (stored != stored.max())]
     if others.size:
         what = f"the stored mask holds {others[0]} and {stored.max()} beside 0"

@@ -45,7 +45,7 @@ FOLDS = 2
 GENERAL_CLASSES = 4
 MAX_BASES, MAX_FIXED = 12, 60  # images of a class in tier 2, pairs of a class in the fixed lists
 SALIENT = 0.5
-MIN_PIXELS = 40  # an object with fewer visible pixels is no target
+MIN_PIXELS = 40  # an object with fewer visible pixels is not a target
 NOT_LABELLED = 255
 
 

@@ -271,8 +271,8 @@ RESEMBLING_READINGS = ("paper", "released", "ours")
 def list_resembling_classes(reading: str) -> frozenset[str]:
     """The classes of FSS-1000 that resemble a class of VOC, and that tier 3 therefore drops.
 
-    As printed in section 4.6 of the supplement (`paper`), as the released tier has it (`released`), which keeps
-    banana_boat, or corrected (`ours`): germain_pointer is no class, german_pointer is meant.
+    As printed in section 4.6 of the supplement (`paper`), as in the released tier (`released`), which keeps
+    banana_boat, or corrected (`ours`): germain_pointer is not a class, german_pointer is meant.
 
     >>> [len(list_resembling_classes(reading)) for reading in RESEMBLING_READINGS]
     [222, 221, 222]

@@ -1,6 +1,6 @@
 """Backgrounds of scenes: sky and ground, the scenery of each context, its weather and its light.
 
-Details on the sky or the ground belong to that class; trees, buildings and lamps are no class of the world and are
+Details on the sky or the ground belong to that class; trees, buildings and lamps are not classes of the world and are
 void. Weather and light change colours but no ground truth.
 
 >>> from hardlook.world.scene import describe_scene

@@ -260,7 +260,7 @@ def test_as_json(hardlook, study):
 
 
 def test_what_cannot_be(hardlook, study, tmp_path):
-    assert "no public address" in hardlook("collect", "invite", study.path, "--base-url", "x/y").err
+    assert "not a public address" in hardlook("collect", "invite", study.path, "--base-url", "x/y").err
     assert "no study here" in hardlook("collect", "invite", tmp_path).err
     assert hardlook("collect", "invite", study.path, "--count", 0).code == 2
 
@@ -385,7 +385,7 @@ def test_a_proxy_that_is_not_trusted_is_warned_about(hardlook, serve_study, quie
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--public-url", "study.example"), "is no public address"),
+        (("--public-url", "study.example"), "is not a public address"),
         (("--trusted-proxy", "127.0.0.1"), "without a public address"),
         (("--database", "mysql://me:hush@there/x"), ""),
         (("--database", "sqlite:////nowhere/at/all.sqlite"), ""),

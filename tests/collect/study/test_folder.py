@@ -150,7 +150,7 @@ def test_a_task_twice_and_no_task_are_refused(folder):
         open_study(folder)
     assert refused.value.unit == "t1"
     (folder / "tasks.jsonl").write_text(line.replace('"training": false', '"training": true'))
-    with pytest.raises(DataError, match="no task to hand out"):
+    with pytest.raises(DataError, match="the study has no tasks"):
         open_study(folder)
 
 

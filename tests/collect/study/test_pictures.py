@@ -82,5 +82,5 @@ def test_previous_masks_are_read_by_the_rest_of_the_project(tmp_path):
     found = PreviousMasks(tmp_path / "previous-masks").read("llama_mivos_fn", (7, 9), "GrabCut")
     assert np.array_equal(found, mask)
     for name in ("../x", "a/b", "a\\b", "", ".."):
-        with pytest.raises(DataError, match="no name of a file"):
+        with pytest.raises(DataError, match="not a name of a file"):
             write_previous_mask(tmp_path, "grabcut", name, mask)

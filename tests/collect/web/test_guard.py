@@ -66,7 +66,7 @@ def test_no_host_and_two_hosts(study_app):
 
 @pytest.mark.parametrize("url", NO_ADDRESSES)
 def test_a_public_address_is_one(url):
-    with pytest.raises(OptionError, match="no public address"):
+    with pytest.raises(OptionError, match="not a public address"):
         PublicAddress(url=url)
 
 
@@ -92,7 +92,7 @@ def test_a_public_address_is_written_as_browsers_do(make_study_app, clicks_study
 def test_a_trusted_proxy_needs_a_public_address_in_numbers():
     with pytest.raises(OptionError, match="without a public address"):
         PublicAddress(trusted_proxy="127.0.0.1")
-    with pytest.raises(OptionError, match="no address of a proxy"):
+    with pytest.raises(OptionError, match="not the address of a proxy"):
         PublicAddress(url="https://x.example", trusted_proxy="localhost")
 
 

@@ -102,7 +102,7 @@ def test_samples_without_one_image_and_one_map_say_what_they_have(tmp_path, memb
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ([("1.jpg", b"x"), ("2.jpg", b"x"), ("1.png", b"x")], "do not stand together"),
+        ([("1.jpg", b"x"), ("2.jpg", b"x"), ("1.png", b"x")], "are not consecutive"),
         ([("1.jpg", b"x"), ("1.JPG", b"x")], "two members jpg"),
         ([("readme", b"x")], "no samples"),
         ([], "no samples"),

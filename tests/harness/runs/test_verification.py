@@ -142,7 +142,7 @@ def test_a_changed_row_of_the_table_of_failures_is_damage_and_an_earlier_table_i
     changed.write_parquet(run.failures_path)
     assert not has_checksum(run.failures_path)
     assert not verify_run(run).problems and any(
-        "does not list the failed units" in note for note in verify_run(run).notes
+        "failures.parquet is out of date" in note for note in verify_run(run).notes
     )
     write_failures(run, run.read_manifest()["answers"]["fingerprint"])
     assert verify_run(run).notes == () and pl.read_parquet(run.failures_path).equals(table)

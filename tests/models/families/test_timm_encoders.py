@@ -192,7 +192,7 @@ def test_names_that_timm_does_not_have():
     without = next(name for name in timm.list_models() if not timm.models.is_model_pretrained(name))
     with pytest.raises(ModelError, match="has no weights"):
         build(f"timm:{without}", "encoder")
-    with pytest.raises(ModelError, match="is no semantic-segmenter"):
+    with pytest.raises(ModelError, match="does not have the role semantic-segmenter"):
         build(f"timm:{VIT}", "semantic-segmenter")
 
 

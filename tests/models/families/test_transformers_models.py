@@ -68,11 +68,11 @@ def test_options_that_a_model_does_not_have_are_refused(hub_folder):
         build(name, "semantic-segmenter", {"labels": "cat"})
     with pytest.raises(OptionError, match="no multimask"):
         build(name, "semantic-segmenter", {"multimask": "always"})
-    with pytest.raises(OptionError, match="no probability"):
+    with pytest.raises(OptionError, match="not a probability"):
         build(f"hf:{hub_folder('clipseg')}", "semantic-segmenter", {"labels": "cat", "threshold": "2"})
     with pytest.raises(OptionError, match="batch is 0"):
         build(name, "semantic-segmenter", {"batch": "0"})
-    with pytest.raises(ModelError, match="is no encoder; it is a semantic-segmenter"):
+    with pytest.raises(ModelError, match="does not have the role encoder; it is a semantic-segmenter"):
         resolve(name, "encoder")
 
 

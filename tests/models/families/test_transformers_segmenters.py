@@ -170,7 +170,7 @@ def test_things_that_are_not_known_must_be_given(hub_folder, tmp_path, pictures)
     rename_classes(folder, "cat", "glorp", "sky")
     with pytest.raises(OptionError, match="which labels of the model are countable"):
         build(f"hf:{folder}", "panoptic-segmenter")
-    with pytest.raises(OptionError, match="'ape' is no label of the model"):
+    with pytest.raises(OptionError, match="'ape' is not a label of the model"):
         build(f"hf:{folder}", "semantic-segmenter", {"things": "ape"})
     found = build(f"hf:{folder}", "instance-segmenter").detect(pictures)
     assert 1 in {label for one in found for label in one.labels.tolist()}

@@ -91,5 +91,5 @@ def test_countable_labels():
     )
     with pytest.raises(OptionError, match="not known"):
         choose_things(["glorp"], ())
-    with pytest.raises(OptionError, match="no label of the model"):
+    with pytest.raises(OptionError, match="not a label of the model"):
         choose_things(["glorp"], ("ape",))

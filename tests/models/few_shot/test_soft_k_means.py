@@ -54,5 +54,5 @@ def test_queries_help_where_one_support_says_little():
 
 @pytest.mark.parametrize("args", [{"steps": -1}, {"temperature": 0.0}])
 def test_values_that_refine_nothing(args):
-    with pytest.raises(OptionError, match="no refinement"):
+    with pytest.raises(OptionError, match="are not valid"):
         SoftKMeans(**args)

@@ -114,7 +114,7 @@ def test_imported_weights_are_an_encoder_and_no_learner(tmp_path):
     torch.save({"state_dict": build_backbone("conv64f").state_dict()}, tmp_path / "conv64f.pth")
     import_weights(tmp_path / "conv64f.pth", "conv64f", tmp_path / "weights")
     assert build(str(tmp_path / "weights"), "encoder").dimension == 1600
-    with pytest.raises(ModelError, match="is no few-shot-learner"):
+    with pytest.raises(ModelError, match="does not have the role few-shot-learner"):
         build(str(tmp_path / "weights"), "few-shot-learner")
     with pytest.raises(ModelError, match="no rule to classify by"):
         TrainedLearner(str(tmp_path / "weights"))

@@ -54,8 +54,8 @@ def test_names_are_read_from_the_network():
         (None, None, "are not known"),
         (SimpleNamespace(config=SimpleNamespace(id2label={0: "LABEL_0", 1: "LABEL_1"})), None, "are not known"),
         (None, "cat", "is the text 'cat'"),
-        (None, [], "no list of names"),
-        (None, [1, 2], "no list of names"),
+        (None, [], "not a list of names"),
+        (None, [1, 2], "not a list of names"),
     ],
 )
 def test_an_error_says_how_to_give_them(network, classes, words):

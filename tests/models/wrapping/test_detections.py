@@ -91,7 +91,7 @@ def test_no_detections():
         ([{"boxes": torch.zeros(0, 4)}], "a list of 1: dict"),
         ([one_answer(), one_answer()], "a list of 2"),
         ([one_answer(masks=torch.zeros(3, 1, 12, 20))], "'masks': torch Tensor \\(3, 1, 12, 20\\)"),
-        ([one_answer(masks=3 * random_tensor(2, 1, 12, 20))], "no probabilities"),
+        ([one_answer(masks=3 * random_tensor(2, 1, 12, 20))], "not probabilities"),
         ([{**one_answer(), "labels": torch.tensor([1, 3])}], "answers class 3"),
     ],
 )

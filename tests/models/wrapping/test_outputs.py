@@ -130,12 +130,12 @@ def test_masks_of_one_channel_are_probabilities():
 
 def test_logits_are_not_taken_for_probabilities():
     logits = 3 * random_tensor(1, 1, 6, 10)
-    with pytest.raises(ModelError, match=r"the map has values from -.* which are no probabilities") as caught:
+    with pytest.raises(ModelError, match=r"the map has values from -.* which are not probabilities") as caught:
         read_masks(logits, [SHAPE], READING, "the map")
     assert 'activation="sigmoid"' in str(caught.value)
     [soft] = read_masks(logits, [SHAPE], MaskReading(activation="sigmoid"), "the map")
     assert np.allclose(soft, resize(logits.sigmoid(), (12, 20))[0, 0].numpy(), atol=1e-6)
-    with pytest.raises(ModelError, match="no probabilities"):
+    with pytest.raises(ModelError, match="not probabilities"):
         read_masks(logits * float("nan"), [SHAPE], READING, "the map")
 
 

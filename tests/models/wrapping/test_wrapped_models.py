@@ -320,7 +320,7 @@ def test_clicks_are_given_in_the_inputs_pixels_and_the_last_mask_comes_back():
         ("semantic-segmenter", {"classes": CLASSES, "things": ["cat"]}, "has no things"),
         ("panoptic-segmenter", {"classes": CLASSES}, "things and which are stuff"),
         ("saliency", {"batch_size": 0}, "batch_size is 0"),
-        ("one-shot-segmenter", {"threshold": 1.0}, "threshold 1.0 is no probability"),
+        ("one-shot-segmenter", {"threshold": 1.0}, "threshold 1.0 is not a probability"),
         ("saliency", {"activation": "relu"}, "activation is 'relu'"),
     ],
 )

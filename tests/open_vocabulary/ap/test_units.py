@@ -65,7 +65,7 @@ def test_categories_without_a_sense_are_named_before_the_work(tmp_path):
 
 def test_categories_that_the_label_set_lacks_are_listed(tmp_path):
     given = write(tmp_path, categories=("cat", "glorp", "wug"))
-    with pytest.raises(DataError, match="2 of 3 categories are no labels of coco80: glorp, wug") as caught:
+    with pytest.raises(DataError, match="2 of 3 categories are not labels of coco80: glorp, wug") as caught:
         list_units(OpenApOptions(**given, labels="coco80"))
     assert caught.value.file.endswith("instances.json")
 

@@ -107,7 +107,7 @@ def test_items_that_change_with_every_reading_fail(voc, labels, tmp_path):
 def test_what_an_object_does_not_have(voc):
     with pytest.raises(OptionError, match="no option names their labels"):
         list_units(SemanticOptions(data={"dataset": make_pairs(voc)}))
-    with pytest.raises(DataError, match="the target is no label map, but int 3"):
+    with pytest.raises(DataError, match="the target is not a label map, but int 3"):
         list_units(SemanticOptions(data={"dataset": [(np.zeros((4, 4, 3), np.uint8), 3)]}, labels="voc20"))
     with pytest.raises(OptionError, match="stands for a Python object"):
         list_units(SemanticOptions(data={"dataset": voc}, labels="voc20"))

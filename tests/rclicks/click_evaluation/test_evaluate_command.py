@@ -195,7 +195,7 @@ def test_previews_of_another_shape_are_refused_by_stem(hardlook, tmp_path, words
     ("more", "said"),
     [
         (("--models", "unifrom"), "did you mean 'uniform'"),
-        (("--models", "disc"), "is no click-model"),
+        (("--models", "disc"), "does not have the role click-model"),
         (("--models", "clickability"), "no weights of its own"),
         (("--model-arg", "saliency.size=3"), "for none of the models"),
         (("--reading", "wd=mine"), "choose one of: released"),

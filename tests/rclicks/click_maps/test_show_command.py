@@ -103,7 +103,7 @@ def test_an_empty_previous_mask_is_the_round_before_any_click(hardlook, files):
         (("--error", "fn"), "--error fn without --previous"),
         (("image.png", "mask.png", "--previous", "mask.png"), "the previous mask is perfect"),
         (("image.png", "mask.png", "--group-rule", "even"), "threshold, exact"),
-        (("image.png", "mask.png", "--model", "disc"), "is no click-model"),
+        (("image.png", "mask.png", "--model", "disc"), "does not have the role click-model"),
         (("--object", 2), "give IMAGE MASK"),
     ],
 )

@@ -110,7 +110,7 @@ def test_other_json_is_refused(tmp_path):
     path = tmp_path / "other.json"
     path.write_text('{"schema": "something"}')
     assert find_comparison(path) == path
-    with pytest.raises(DataError, match="this is no comparison"):
+    with pytest.raises(DataError, match="this is not a comparison"):
         read_method_table(path)
 
 

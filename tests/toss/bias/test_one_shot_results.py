@@ -34,9 +34,9 @@ def test_our_columns_class_and_image_are_taken_and_gaps_are_nan(tmp_path):
         ("name,iou\na,1\n", "lacks filename"),
         ("filename,size\n1_a,1\n", "no number in any of the columns"),
         ("\0" * 9, "lacks filename"),
-        (f"{HEADER}\n1_a,,x,1,1,1,1,1\n", "iou is no number: 'x'"),
-        (f"{HEADER}\n21_a,,1,1,1,1,1,1\n", "'21', which is no class"),
-        (f"{HEADER}\nowl_a,,1,1,1,1,1,1\n", "'owl', which is no class"),
+        (f"{HEADER}\n1_a,,x,1,1,1,1,1\n", "iou is not a number: 'x'"),
+        (f"{HEADER}\n21_a,,1,1,1,1,1,1\n", "'21', which is not a class"),
+        (f"{HEADER}\nowl_a,,1,1,1,1,1,1\n", "'owl', which is not a class"),
         (f"{HEADER}\n1_a,,1,1,1,1,1,1\n1_a,,1,1,1,1,1,1\n", "comes twice"),
     ],
 )
@@ -50,7 +50,7 @@ def test_bad_tables_say_what_and_where(tmp_path, text, message):
 def test_a_picture_is_no_table_and_says_what_to_give(tmp_path):
     path = tmp_path / "attributes.csv"
     path.write_bytes(b"\x89PNG\r\n\x1a\n\x00\xff")
-    with pytest.raises(DataError, match="this is no text") as raised:
+    with pytest.raises(DataError, match="this is not text") as raised:
         read_attribute_frame(path)
     assert "hardlook attributes" in raised.value.remedy and "polars" not in str(raised.value)
 

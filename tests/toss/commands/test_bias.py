@@ -172,7 +172,10 @@ def test_information_of_a_planted_cause(hardlook, tmp_path, classes):
         (("select", "--data", "voc={world}", "--fold", "0", "--classes", "cat"), "expected one of --fold"),
         (("select", "--data", "voc={world}", "--fold", "9"), "no such fold"),
         (("select", "--data", "voc={world}", "--classes", "unicorn"), "no class 'unicorn'"),
-        (("select", "--data", "voc={world}", "--fold", "0", "--saliency", "planted-encoder"), "is no saliency"),
+        (
+            ("select", "--data", "voc={world}", "--fold", "0", "--saliency", "planted-encoder"),
+            "does not have the role saliency",
+        ),
         (("select", "--data", "voc={world}", "--fold", "0", "--split", "test"), "no split 'test'"),
         (("select", "--data", "voc=nowhere", "--fold", "0"), "no folder for voc"),
         (("negatives", "--data", "voc={world}", "--reading", "distractors=mine"), "no such value"),

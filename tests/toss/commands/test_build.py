@@ -254,7 +254,7 @@ def test_masks_without_a_row_and_rows_without_numbers_are_counted(build, tmp_pat
     assert cells[0] not in queries
 
 
-@pytest.mark.parametrize(("content", "message"), [(b"\xff\x00", "no text"), (None, "a folder")])
+@pytest.mark.parametrize(("content", "message"), [(b"\xff\x00", "not text"), (None, "a folder")])
 def test_what_is_no_table_has_no_traceback(build, tmp_path, content, message):
     path = tmp_path / "table.csv"
     path.mkdir() if content is None else path.write_bytes(content)

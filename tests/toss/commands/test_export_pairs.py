@@ -32,7 +32,7 @@ def test_studies_have_their_own_pairs_and_command(hardlook, tmp_path):
     assert answer.code == 0
     assert "hardlook bias support --pred ANSWERS" in answer.out
     refused = hardlook("export", "pairs", "rclicks", *words)
-    assert refused.code == 1 and "rclicks: this is no benchmark on pairs" in refused.err
+    assert refused.code == 1 and "rclicks: this is not a benchmark on pairs" in refused.err
 
 
 def test_unreadable_files_give_the_exit_code_of_failures(hardlook, tmp_path):

@@ -203,7 +203,7 @@ class SimulatedParticipant:
         """Start the trial, fetch its pictures, wait as long as the study says, and answer."""
         response = await self._post(f"/api/trials/{trial}/show", {}, may_fail=(409,))
         if response.status_code == 409:
-            return  # answered before the server died, or handed out again
+            return  # answered before the server died, or assigned again
         shown = response.json()
         begun = time.monotonic()
         tasks = await self._fetch_pictures(shown)

@@ -55,7 +55,7 @@ COLUMNS = (
     Column("reaction_ms", "reaction", "median milliseconds from the time that clicks count to the click", "ms"),
     Column("early", "early", "clicks before their time"),
     Column("late_ms", "lateness", "median milliseconds between a phase's planned and its measured duration", "ms"),
-    Column("batches", "batches", "batches that were handed out"),
+    Column("batches", "batches", "batches that were assigned"),
     Column("valid_batches", "valid", "batches that count"),
     Column("dropped_batches", "dropped", "complete batches that do not count"),
     Column("given_up_batches", "given up", "batches that were left unfinished and returned"),

@@ -116,8 +116,8 @@ def select_counted(answers: pl.DataFrame, excluded: Collection[str] = ()) -> pl.
     [True, False, False]
     """
     hit = pl.col("near").fill_null(False) & _in_valid_batch()
-    said = pl.col("x").is_null() & pl.col("batch_valid").fill_null(True)
-    return answers.select((said | hit) & _not_excluded(excluded)).to_series()
+    without_click = pl.col("x").is_null() & pl.col("batch_valid").fill_null(True)
+    return answers.select((without_click | hit) & _not_excluded(excluded)).to_series()
 
 
 def select_valid_batches(answers: pl.DataFrame, excluded: Collection[str] = ()) -> pl.Series:

@@ -156,7 +156,7 @@ def revalidate_answers(
     The stored flags are not used: settings may have changed since, and an export should be reproducible.
 
     `answers` must be read from the store before `batches`. `inside`, `near`, `batch_valid` and a batch's `valid` are
-    replaced. A batch is valid with `inside_needed` clicks inside, of the tasks that were handed out, also when it was
+    replaced. A batch is valid with `inside_needed` clicks inside, of the tasks that were assigned, also when it was
     returned before its end, unless it was done in less time than it takes; an open one has no validity.
     """
     stored = _reopen_newer_batches(answers, batches)

@@ -1,6 +1,7 @@
 """The results of a ratings study: ratings.csv, items.csv, report.json and page.html.
 
-Every rating counts by itself: unlike clicks, no batch makes one invalid, and a batch that was returned keeps its own.
+Every rating counts by itself: unlike clicks, ratings do not become invalid with their batch, and those of a batch that
+was returned count too.
 """
 
 from __future__ import annotations
@@ -106,11 +107,11 @@ def collect_ratings(study: Study, store: Store, rules: ExclusionRules | None = N
     dropped = answers["batch"].is_in(list_dropped_batches(study.settings, answers))
     ratings = _list_ratings(items, answers.filter(~dropped), quality)
     invalid = ~ratings["rating"].is_in(SCALE).fill_null(False)
-    barred = ratings["participant"].is_in(list(excluded)) & ~invalid
-    counted = ratings.filter(~invalid & ~barred)
+    ruled_out = ratings["participant"].is_in(list(excluded)) & ~invalid
+    counted = ratings.filter(~invalid & ~ruled_out)
     notes = [
-        ("ratings", int(barred.sum()), "a rule of exclusion leaves their participants out", sorted(excluded.values())),
-        ("answers", int(invalid.sum()), "they are no rating from 1 to 10", []),
+        ("ratings", int(ruled_out.sum()), "a rule excludes their participants", sorted(excluded.values())),
+        ("answers", int(invalid.sum()), "they are not ratings from 1 to 10", []),
         ("answers", int(dropped.sum()), "their batches were done in less time than they take", []),
     ]
     return CollectedRatings(
@@ -201,7 +202,7 @@ def build_document(collected: CollectedRatings) -> dict[str, Any]:
 def _describe_results(document: Mapping[str, Any], scores: Mapping[str, RatingScores]) -> list[str]:
     ratings, items, people = (document[name] for name in ("ratings", "items", "participants"))
     if not ratings:
-        return ["No rating has come in yet.", f"{items} tasks wait for one."]
+        return ["There are no ratings yet.", f"{items} tasks have none."]
     sentences = [f"{ratings} ratings of {items} tasks by {people} {'person' if people == 1 else 'people'}."]
     if few := document["items_with_too_few"]:
         wanted, none = document["ratings_wanted_of_an_item"], document["items_without_ratings"]
@@ -232,12 +233,12 @@ def _describe_best(name: str, scores: RatingScores) -> str:
     things = max((one.things for one in scores.differences), default=0)
     if things < MIN_CLUSTERS:
         return (
-            f"{words}. {CANNOT_TELL} whether people side with it: {things} things are rated for both of two measures, "
+            f"{words}. {CANNOT_TELL} whether people prefer it: {things} things are rated for both of two measures, "
             f"and a verdict needs {MIN_CLUSTERS}."
         )
     if not beaten:
-        return f"{words}. {CANNOT_TELL} whether people side with it: no difference is beyond chance."
-    return f"{words}, beyond chance above {', '.join(beaten)}: people side with it."
+        return f"{words}. {CANNOT_TELL} whether people prefer it: no difference is beyond chance."
+    return f"{words}, beyond chance above {', '.join(beaten)}: people prefer it."
 
 
 def build_sections(collected: CollectedRatings) -> list[Section]:
@@ -250,7 +251,7 @@ def build_sections(collected: CollectedRatings) -> list[Section]:
 
 def _build_form_sections(name: str, scores: RatingScores, fit: bool) -> list[Section]:
     if not sum(map(sum, scores.distributions.values())):
-        return [Section(f"Measures on {name}", f"No rating of {name} has come in yet.")]
+        return [Section(f"Measures on {name}", f"There are no ratings of {name} yet.")]
     return [
         Section(f"Measures on {name}", _FIT if fit else _LIKENESS, _build_scores(name, scores, fit)),
         Section(
@@ -292,7 +293,7 @@ def _build_difference_table(name: str, differences: Sequence[MeasureDifference])
         for one in differences
     ]
     columns = ("measure", "against", "difference", "from", "to", "p", "p corrected", "things")
-    return Table(f"Differences between measures on {name}", "First less second, on shared things.", columns, rows)
+    return Table(f"Differences between measures on {name}", "First minus second, on shared things.", columns, rows)
 
 
 def _build_distributions(name: str, scores: RatingScores) -> tuple[Block, Block]:
@@ -311,13 +312,13 @@ def _build_distributions(name: str, scores: RatingScores) -> tuple[Block, Block]
 
 def _build_agreement_section(name: str, scores: RatingScores) -> Section:
     if not scores.shared:
-        text = "No task has two ratings yet, so nothing can be said about agreement."
+        text = "No task has two ratings yet, so agreement is unknown."
         return Section(f"Agreement on {name}", text)
     rows = [(_LEVELS[level], *_unpack_estimate(estimate)) for level, estimate in scores.agreement.items()]
     text = (
         f"Krippendorff's alpha over {scores.shared} tasks with two ratings at least, of {scores.raters} people: 1 is "
-        "full agreement, 0 is chance. It is empty where all ratings are equal. Low agreement is no fault of a measure; "
-        "it means that more raters are needed."
+        "full agreement, 0 is chance. It is empty where all ratings are equal. Low agreement is not a fault of a "
+        "measure; it means that more raters are needed."
     )
     table = Table(f"Alpha on {name}", "", ("alpha", "value", "from", "to"), rows)
     return Section(f"Agreement on {name}", text, (table,))

@@ -132,10 +132,10 @@ def _describe_results(report: dict[str, Any]) -> list[str]:
     ]
     found = report["agreement"]
     if found is None:
-        words.append("Nothing was judged by two people yet, so nothing can be said of their agreement.")
+        words.append("Nothing was judged by two people yet, so their agreement is unknown.")
     else:
         alpha = found["alpha"]["value"]
-        chance = "undefined, since all said the same" if alpha is None else format_fixed(alpha, 2)
+        chance = "undefined, since all answers are the same" if alpha is None else format_fixed(alpha, 2)
         words.append(
             f"{format_percent(found['percent']['value'], gap='')} of pairs of reviews are alike; allowing for chance, "
             "Krippendorff's alpha "

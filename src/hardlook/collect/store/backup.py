@@ -1,4 +1,4 @@
-"""Backups: all that a database holds at one moment, as a SQLite file, while servers go on writing to it.
+"""Backups: all that a database holds at one moment, as a SQLite file, while servers keep writing to it.
 
 A copy of a database file made by other means lacks what is still in its write-ahead log, or is damaged.
 """

@@ -1,4 +1,4 @@
-"""The batches of trials that are handed out to participants, and their answers.
+"""The batches of trials that are assigned to participants, and their answers.
 
 A batch takes the items with the fewest answers first; no participant gets a subject twice, and no item gets more
 answers than its target. An item's count is what it has and awaits on the participant's device, then on all devices;
@@ -95,7 +95,7 @@ _COUNT_WANTED: Select[tuple[Any]] = (
 _OPEN = BATCHES.c.state == "open"
 _HAS_ANSWER = select(ANSWERS.c.key).join(ASSIGNMENTS, ASSIGNMENTS.c.id == ANSWERS.c.assignment)
 
-# Open batches that were left: not touched for long, or without an answer some time after they were handed out.
+# Open batches that were left: not touched for long, or without an answer some time after they were assigned.
 _ABANDONED = and_(
     _OPEN,
     or_(

@@ -109,7 +109,7 @@ def _find_remedy(address: URL, message: str) -> str:
     if "readonly" in message or "unable to open" in message:
         return f"SQLite creates files in {folder}: the folder must exist and be writable, with free space on its disk"
     if "not a database" in message or "malformed" in message:
-        return "this file is damaged or is no database: restore it from a copy, or name another"
+        return "this file is damaged or not a database: restore it from a copy, or name another"
     if "locked" in message:
         return "another program holds the database: close it"
     if "full" in message:
@@ -345,7 +345,7 @@ def _enable_wal(connection: sqlite3.Connection) -> None:
 def _checkpoint(path: Path) -> None:
     """Copy the write-ahead log into the file, for those who copy the file alone; SQLite does so only at the last close.
 
-    Connections of other threads and processes are no hindrance, unless they are reading.
+    Connections of other threads and processes do not prevent it, unless they are reading.
     """
     deadline = time.monotonic() + _CHECKPOINT_SECONDS
     # An error loses nothing: the log stays beside the file.

@@ -90,7 +90,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Batch:
-    """Trials handed out together; `number` counts a participant's batches from 1."""
+    """Trials assigned together; `number` counts a participant's batches from 1."""
 
     id: str
     number: int
@@ -104,11 +104,11 @@ RESERVE_SECONDS = 5 * 60.0
 
 @dataclass(frozen=True)
 class BatchRules:
-    """How batches are handed out.
+    """How batches are assigned.
 
     `size` trials per batch and `checks` attention checks in addition, `target` valid answers per item and device, at
     most `most_batches` per participant. After `return_after` seconds of inactivity a batch is returned, one without an
-    answer `return_unanswered` seconds after it was handed out. `needed(n)` clicks of n must lie inside.
+    answer `return_unanswered` seconds after it was assigned. `needed(n)` clicks of n must lie inside.
     `is_too_quick` judges the (mode, shown, received) of a batch's answers; a quick batch does not count and earns no
     code. With `code_for_valid` only batches that count earn one. A place is kept for who is in the practice until they
     were inactive for `reserve_after` seconds; 0 keeps none.
@@ -185,7 +185,7 @@ class Practice:
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of one participant: answers, completed batches, batches handed out."""
+    """Counts of one participant: answers, completed batches, batches assigned."""
 
     answered: int
     complete: int

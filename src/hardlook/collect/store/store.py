@@ -293,7 +293,7 @@ class Store:
         return self._database.read(lambda opened: participants.count_deleted(opened) if is_prepared(opened) else 0)
 
     def copy(self, file: Path) -> None:
-        """Write all that is stored at one moment to a SQLite file, while others go on writing."""
+        """Write all that is stored at one moment to a SQLite file, while others keep writing."""
         copy_database(self._database, file)
 
     def batches(self) -> pl.DataFrame:

@@ -131,7 +131,7 @@ def outline_mask(mask: Mask) -> Mask:
 
 
 def _moved(frame: NDArray[Any], shift: tuple[int, int]) -> NDArray[Any]:
-    """A frame (H, W, ...) moved by whole pixels (x, y); what comes in from outside is 0."""
+    """A frame (H, W, ...) moved by whole pixels (x, y); pixels from outside are 0."""
     picture = np.zeros_like(frame)
     (right, down), (height, width) = shift, frame.shape[:2]
     kept = frame[max(-down, 0) : height - max(down, 0), max(-right, 0) : width - max(right, 0)]

@@ -67,7 +67,7 @@ _NEW_SECRET = (
 class Study:
     """A study that has been read and checked; `made` is the content of `made.json`, `secret` is 32 bytes.
 
-    `checks` are the attention checks: tasks with a known answer, which are no part of the results.
+    `checks` are the attention checks: tasks with a known answer, which are not part of the results.
     """
 
     path: Path
@@ -89,7 +89,7 @@ class Study:
 
     @cached_property
     def check_items(self) -> tuple[Item, ...]:
-        """The attention checks as they are handed out, each in one display mode, in turn."""
+        """The attention checks as they are assigned, each in one display mode, in turn."""
         modes = self.settings.modes
         return tuple(
             list_items(task, modes)[number % len(modes) if isinstance(task, ClickTask) else 0]
@@ -201,7 +201,7 @@ def open_study(path: Path) -> Study:
         raise DataError("not an object", file=path / MADE, remedy=_RESTORE)
     tasks = _read_tasks(path / TASKS, settings)
     if all(task.training for task in tasks):
-        raise DataError("no task to hand out", file=path / TASKS, remedy=_REMEDY)
+        raise DataError("the study has no tasks", file=path / TASKS, remedy=_REMEDY)
     checks = _read_tasks(path / CHECKS, settings) if (path / CHECKS).exists() else ()
     return Study(path, settings, tasks, made, secret, checks)
 

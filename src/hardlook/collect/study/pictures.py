@@ -29,7 +29,7 @@ KINDS = ("images", "masks", "targets")
 PREVIOUS_MASKS = "previous-masks"
 QUALITY = 95
 
-# Below this many pixels a PNG is no burden, and planted pictures carry their truth in their lowest bits.
+# Below this many pixels a PNG is small enough, and planted pictures carry their truth in their lowest bits.
 SMALL = 256 * 256
 Pixels = NDArray[np.uint8] | Mask
 
@@ -61,7 +61,7 @@ def write_previous_mask(folder: Path, dataset: str, full_stem: str, mask: Mask) 
     """
     for part in (dataset, full_stem):
         if part in ("", ".", "..") or set(part) & set("/\\\0"):
-            raise DataError(f"{part!r} is no name of a file", unit=full_stem, remedy="rename the image")
+            raise DataError(f"{part!r} is not a name of a file", unit=full_stem, remedy="rename the image")
     name = f"{PREVIOUS_MASKS}/{dataset}/{full_stem}.png"
     write_atomically(folder / name, encode_picture(mask))
     return name

@@ -46,7 +46,7 @@ from hardlook.world.scene import describe_scene
 from hardlook.world.vocabulary import CONTEXTS, sibling_of
 
 CANDIDATES = "candidates"
-_FALSE_EVERY = 4  # one in so many claims of a planted study is false
+_FALSE_EVERY = 4  # one of this many claims of a planted study is false
 _TRAINING_SEED, _TRAINING_SIZE = 20_240_902, (320, 240)
 
 
@@ -127,7 +127,7 @@ def _remove_duplicates(rows: Sequence[ConceptContextImage], notes: LeftOutNotes)
     found: dict[str, ConceptContextImage] = {}
     for row in rows:
         if found.setdefault(format_subject(row.name, row.concept, row.context), row) is not row:
-            notes.add("rows of the manifest", "the same image, concept and context stand in it twice", row.name)
+            notes.add("rows of the manifest", "the same image, concept and context are listed twice", row.name)
     return list(found.values())
 
 

@@ -78,10 +78,11 @@ class ErrorRegions:
         """Instance after instance; one with both errors gives fn before fp."""
         self._reset()
         advance = start_progress(self.progress, len(self.instances))
-        for one in self.instances:
-            target = one.read_target()
-            instance = Instance(one.dataset, one.full_stem, one.read(), target.mask, target.ignore)
-            yield from self._find_regions(one, instance)
+        for clickable in self.instances:
+            target = clickable.read_target()
+            names = (clickable.dataset, clickable.full_stem)
+            instance = Instance(*names, clickable.read(), target.mask, target.ignore)
+            yield from self._find_regions(clickable, instance)
             advance(1, 0)
 
     @property
@@ -103,9 +104,9 @@ class ErrorRegions:
         self._types: Counter[str] = Counter()
         self._differing: list[str] = []
 
-    def _find_regions(self, one: ClickableInstance, instance: Instance) -> Iterator[ClickRegion]:
+    def _find_regions(self, clickable: ClickableInstance, instance: Instance) -> Iterator[ClickRegion]:
         truth, unit = GroundTruth.of(instance.target, instance.ignore), f"{instance.dataset}/{instance.name}"
-        chosen = self._choose(instance, one.image_key, truth)
+        chosen = self._choose(instance, clickable.image_key, truth)
         if isinstance(chosen, str):
             self._notes.add(_LEFT_OUT, chosen, unit)
             return
@@ -118,13 +119,22 @@ class ErrorRegions:
         previous = (chosen.mask & ~instance.ignore) | (instance.target & instance.ignore)
         for kind in kinds:
             self._types[kind] += 1
-            parts = FullStem(one.image_stem, one.object_stem, chosen.method, kind, "pc", chosen.prediction.number)
-            stems = (one.image_stem, one.object_stem, format_full_stem(parts))
+            image_stem, object_stem = clickable.image_stem, clickable.object_stem
+            parts = FullStem(image_stem, object_stem, chosen.method, kind, "pc", chosen.prediction.number)
+            stems = (image_stem, object_stem, format_full_stem(parts))
             region = truth.target & ~chosen.mask if kind == "fn" else chosen.mask & ~truth.covered
-            shown, exact = (one.image_key, self.describe(one)), isinstance(one, PlantedInstance)
-            masks = (instance.target, region)
             yield ClickRegion(
-                one.dataset, *stems, instance.image, *masks, *shown, chosen.method, kind, previous=previous, exact=exact
+                clickable.dataset,
+                *stems,
+                instance.image,
+                instance.target,
+                region,
+                clickable.image_key,
+                self.describe(clickable),
+                chosen.method,
+                kind,
+                previous=previous,
+                exact=isinstance(clickable, PlantedInstance),
             )
 
     def _choose(self, instance: Instance, image: str, truth: GroundTruth) -> ChosenPrediction | str:

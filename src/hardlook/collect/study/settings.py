@@ -95,10 +95,10 @@ class StudySettings(_Part):
     )
     most_batches: Count = Field(20, description="batches per participant at most")
     return_after_minutes: Annotated[float, Field(gt=0, le=100_000)] = Field(
-        30.0, description="minutes of inactivity after which a batch goes back"
+        30.0, description="minutes of inactivity after which a batch is returned"
     )
     return_unanswered_minutes: Annotated[float, Field(gt=0, le=100_000)] = Field(
-        5.0, description="minutes after which a batch without any answer goes back, active or not"
+        5.0, description="minutes after which a batch without any answer is returned, active or not"
     )
     least_answer_seconds: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = Field(
         0.5, description="least mean seconds of an answer over a batch, in a review or rating"

@@ -54,7 +54,7 @@ class ClickTask:
 
 @checked_dataclass(frozen=True, config=_STRICT)
 class ReviewTask:
-    """A candidate image, `name` in its folder, said to show `concept` in `context`; `answer` is 1 if that is true."""
+    """An image, `name` in its folder, and the claim that it shows `concept` in `context`; `answer` is 1 if true."""
 
     id: str
     subject: str
@@ -94,7 +94,7 @@ _TYPES: Mapping[str, Any] = {"clicks": ClickTask, "review": ReviewTask, "ratings
 
 @dataclass(frozen=True)
 class Item:
-    """What is handed out: a task in a display mode ("" where there is none)."""
+    """What is assigned to a participant: a task in a display mode ("" where there is none)."""
 
     id: str
     task: str

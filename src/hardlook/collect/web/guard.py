@@ -77,12 +77,12 @@ class PublicAddress:
     def __post_init__(self) -> None:
         if self.url and not self.origin:
             remedy = "give one like https://study.example.org, without a path; a name with other letters as xn--..."
-            raise OptionError(f"{self.url!r} is no public address", remedy=remedy)
+            raise OptionError(f"{self.url!r} is not a public address", remedy=remedy)
         if self.trusted_proxy and not self.url:
             raise OptionError("a trusted proxy without a public address", remedy="give --public-url as well")
         if self.trusted_proxy and not is_ip_address(self.trusted_proxy):
             remedy = "give it in numbers, such as 127.0.0.1"
-            raise OptionError(f"{self.trusted_proxy!r} is no address of a proxy", remedy=remedy)
+            raise OptionError(f"{self.trusted_proxy!r} is not the address of a proxy", remedy=remedy)
 
     @property
     def secure(self) -> bool:

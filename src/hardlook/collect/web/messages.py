@@ -24,7 +24,7 @@ Pointer = Literal["mouse", "touch", "pen", ""]
 
 
 class _Body(BaseModel):
-    # Strict: "3" is no number, and 1 is no boolean.
+    # Strict: "3" is not a number, and 1 is not a boolean.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
@@ -164,7 +164,7 @@ class TrialOfBatch(TypedDict):
 
 
 class Batch(TypedDict):
-    """Trials handed out together; `number` counts the participant's batches from 1."""
+    """Trials assigned together; `number` counts the participant's batches from 1."""
 
     id: str
     number: int

@@ -35,7 +35,7 @@ ShownTrial = messages.ShownClick | messages.ShownReview | messages.ShownRating
 # Clocks and networks are not exact: a trial reaches the page a little later than its show is noted here.
 GRACE_SECONDS = 0.25
 
-# After so many answers to a trial of the training round a participant may go on all the same, as the page says too.
+# After this many answers to a trial of the training round a participant may continue anyway, as the page says too.
 TRAINING_TRIES = 2
 
 
@@ -66,7 +66,7 @@ def get_state(visit: Visit) -> messages.State:
             "batch_size": settings.batch_size + settings.attention_checks,
         },
         "full": not tally.batches and is_full(visit.site, participant, visit.now),
-        # Not `finished`: where nothing was left, batches that others return can be handed out later.
+        # Not `finished`: where nothing was left, batches that others return can be assigned later.
         "done": tally.complete >= settings.most_batches,
         "code": find_completion_code(visit.site, participant.id),
         "texts": dict(load_texts(participant.language)),
@@ -187,7 +187,7 @@ def store_answer(visit: Visit, body: AnswerBody) -> messages.Stored:
         answer = replace(answer, near=passes_check(task, body.value))
     stored = site.store.answer(participant, answer, site.rules.needed, visit.now, site.rules.is_too_quick)
     if stored.batch_complete and site.store.tally(participant).complete >= site.study.settings.most_batches:
-        # Nothing is left to hand out; asking for it notes the time, also when the page does not ask for more.
+        # Nothing is left to assign; asking for it notes the time, also when the page does not ask for more.
         site.store.next_batch(participant, site.rules, visit.now)
     return {
         "stored": True,

@@ -66,7 +66,7 @@ class ObjectInstance:
 
     `dataset` is spelt as by `normalize_dataset_name`. Instances with the same `image_key` show the same image.
     `longest` limits the longest side of image and target in pixels; None keeps the stored size. `image` is the image
-    where it is no file of its own.
+    where it is not a file of its own.
     """
 
     dataset: str

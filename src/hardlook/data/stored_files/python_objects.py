@@ -62,7 +62,7 @@ _CONTEXT_KEYS = ("context", "domain", "environment", "background")
 
 @dataclass(frozen=True)
 class ScannedItem:
-    """What is kept of an item: its name, a hash of image and target, its size, and a target that is no label map."""
+    """What is kept of an item: its name, a hash of image and target, its size, and a target that is not a label map."""
 
     name: str
     digest: str
@@ -119,7 +119,7 @@ class ObjectItem:
         if self.part == "image":
             return pixels.copy()  # a model may write into it
         if not isinstance(target, np.ndarray):
-            what = f"the target is no label map, but {_describe(target)}"
+            what = f"the target is not a label map, but {_describe(target)}"
             raise DataError(what, file=self.path, remedy="give a dataset whose targets are label maps (H, W)")
         return target.copy()
 
@@ -185,7 +185,7 @@ def read_samples(path: Path) -> list[MapSample]:
     items = _find(found)[1]
     for item in items:
         if item.target is not None:
-            what = f"the target is no label map, but {_describe(item.target)}"
+            what = f"the target is not a label map, but {_describe(item.target)}"
             remedy = "give a dataset whose targets are label maps (H, W), such as VOCSegmentation"
             raise DataError(what, file=path, unit=item.name, remedy=remedy)
     return [
@@ -238,7 +238,7 @@ def read_labelled(path: Path) -> list[LabelledSample]:
     samples = []
     for index, item in enumerate(items):
         label, context = _split_label(item.target)
-        with reading(path, "the target is no label", remedy="give a number of the dataset's classes, or a name"):
+        with reading(path, "the target is not a label", remedy="give a number of the dataset's classes, or a name"):
             named = _name_label(label, classes)
         samples.append(LabelledSample(item.name, ObjectItem(found, index, "image"), named, str(context)))
     return samples
@@ -477,7 +477,7 @@ def _is_a(dataset: Any, name: str) -> bool:
 
 
 def _list_classes(dataset: Any) -> list[str] | None:
-    """The names of the classes: `classes`, or `categories` (Caltech101); None where they are no texts."""
+    """The names of the classes: `classes`, or `categories` (Caltech101); None where they are not strings."""
     for attribute in ("classes", "categories"):
         found = _find_attribute(dataset, attribute)
         if isinstance(found, list | tuple) and found and all(isinstance(one, str) for one in found):

@@ -1,8 +1,8 @@
 """WebDataset shards: tar files whose members with one key make a sample, such as `0001.jpg` and `0001.seg.png`.
 
 A shard is read in place: its headers once, for the index, and then the bytes of single members. Compressed shards
-cannot be read like that and are refused. The key of a member is its path up to the first dot of its name, as the
-library webdataset has it. Objects, labels and contexts are read from `0001.json`, labels also from `0001.cls` and
+cannot be read like that and are refused. The key of a member is its path up to the first dot of its name, as in
+the library webdataset. Objects, labels and contexts are read from `0001.json`, labels also from `0001.cls` and
 `0001.cls.txt`, contexts from `0001.context.txt`. `write_shards` writes pairs of images and label maps as shards.
 
 >>> split_name("train/0001.seg.png")
@@ -111,11 +111,11 @@ class ShardSample:
         with reading(member.path, "not JSON", remedy="write the shard again"):
             content = parse_json(member.read_bytes())
         if not isinstance(content, dict):
-            raise DataError("the JSON is no object", file=member.path, remedy='write {"objects": [...]}')
+            raise DataError("the JSON is not an object", file=member.path, remedy='write {"objects": [...]}')
         return content
 
     def read_text(self, ends: tuple[str, ...], words: tuple[str, ...], what: str) -> str | None:
-        """A short text: the first member of these endings, or the first of these keys of the JSON; None for none."""
+        """A short text: the first member of these endings, else the first of these keys of the JSON, else None."""
         for end in ends:
             if member := self.members.get(end):
                 if member.size > _MAX_TEXT:
@@ -151,16 +151,16 @@ def read_shards(path: Path) -> dict[str, ShardSample]:
     named = {sample.key if unique else f"{sample.shard.stem}/{sample.key}": sample for sample in samples}
     if len(named) < len(samples):
         twice = next(key for key, count in counts.items() if count > 1)
-        what = "the members of a sample do not stand together, or two samples have one key"
+        what = "the members of a sample are not consecutive, or two samples have one key"
         raise DataError(what, file=path, unit=twice, remedy="write the members of a sample one after the other")
     return named
 
 
 def read_objects(path: Path, box_format: BoxFormat = "xywh") -> ObjectSamples:
-    """The images of shards with the objects that their `json` lists: boxes, names of categories, masks where they are.
+    """The images of shards with the objects that their `json` lists: boxes, names of categories, and masks if present.
 
     The JSON is `{"objects": [{"bbox": [x, y, width, height], "category": "cat", "segmentation": ...}]}`, boxes in
-    pixels, segmentation in COCO's formats; `annotations` in place of `objects` will do.
+    pixels, segmentation in COCO's formats; `annotations` is accepted in place of `objects`.
     """
     rows = ObjectRows(path, None, box_format)
     for name, sample in read_shards(path).items():
@@ -288,7 +288,7 @@ def _find_shards(path: Path) -> list[Path]:
 
 
 def _read_index(shard: Path) -> Iterator[ShardSample]:
-    """The samples of a shard in its order: runs of members with one key."""
+    """The samples of a shard in its order: consecutive members with the same key."""
     with reading(shard, "not a tar file that can be read in place", remedy=_REMEDY):
         total = shard.stat().st_size
         members: dict[str, TarMember] = {}

@@ -90,7 +90,7 @@ def merge_models(manifests: Sequence[Manifest]) -> dict[str, Any] | None:
 def merge_parts(
     manifests: Sequence[Manifest], options: Mapping[str, Any], model: Mapping[str, Any] | None, units: str
 ) -> dict[str, Any]:
-    """What the records of the joined run depend on, as `answers.parts` of `run.json` has it."""
+    """What the records of the joined run depend on, as in `answers.parts` of `run.json`."""
     every = [manifest["answers"].get("parts", {}) for manifest in manifests]
     merged: dict[str, Any] = {}
     for name in dict.fromkeys(name for parts in every for name in parts):

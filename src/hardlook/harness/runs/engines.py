@@ -149,7 +149,7 @@ def evaluate_inline(
 ) -> Generator[Outcome, None, None]:
     """Evaluate batches in order in this process, their files read ahead in `prefetch` others.
 
-    Reading ahead only saves time: when a reader dies (out of memory, say), it goes on without that one.
+    Reading ahead only saves time: when a reader dies (out of memory, say), evaluation continues without it.
     """
     if prefetch > 0:
         yield from _evaluate_ahead(job, worker, batches, prefetch)

@@ -55,7 +55,7 @@ class Verification:
     """What was found in a run folder.
 
     `files` were checked, `unchecked` of them have no checksum (those of earlier versions). `planned`, `answered` and
-    `failed` count units; they are None where `run.json` or a part is damaged. `notes` are no damage.
+    `failed` count units; they are None where `run.json` or a part is damaged. `notes` are not about damage.
     """
 
     folder: Path
@@ -86,9 +86,9 @@ def verify_run(folder: RunFolder) -> Verification:
     answered, failures = len(keep_first_records(every)), read_failures(folder, answers)
     notes = [describe_mixed_code(list_sessions(folder, manifest), answers)]
     if folder.failures_path.exists() and not read_failures_table(folder).equals(failures):
-        notes.append("failures.parquet does not list the failed units of now; `hardlook score` writes it again")
-    if left := manifest["units"] - answered - len(failures):
-        notes.append(f"{left} of {manifest['units']} units are not answered yet")
+        notes.append("failures.parquet is out of date; `hardlook score` writes it again")
+    if unanswered := manifest["units"] - answered - len(failures):
+        notes.append(f"{unanswered} of {manifest['units']} units are not answered yet")
     return Verification(
         folder.path,
         len(files),
@@ -145,7 +145,7 @@ def _list_joined_folders(folder: RunFolder, manifest: dict[str, Any]) -> list[Pa
 
 
 def _list_files(folder: RunFolder) -> Iterator[tuple[Path, Callable[[], Any]]]:
-    """Every file of a run with the function that reads it strictly."""
+    """Every file of a run with the function that reads and checks it."""
     yield folder.manifest_path, partial(_check_manifest, folder)
     for part in list_parts(folder.records_path):
         yield part, partial(_check_records, folder, part)
@@ -173,7 +173,7 @@ def _check_manifest(folder: RunFolder) -> None:
     manifest = folder.read_manifest()
     answers = manifest["answers"]
     if "parts" in answers and hash_value(answers["parts"]) != answers["fingerprint"]:
-        raise DamagedFile("run.json is damaged: its answers.parts do not have its answers.fingerprint")
+        raise DamagedFile("run.json is damaged: answers.fingerprint is not the hash of answers.parts")
 
 
 def _check_records(folder: RunFolder, part: Path) -> None:

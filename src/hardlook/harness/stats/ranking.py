@@ -209,7 +209,7 @@ def units_needed_for(
 ) -> float:
     """Units needed to tell an observed difference of any score from zero, given its standard error over n units.
 
-    For scores that are no means, such as an mIoU: `standard_error` is that of the paired difference, as a bootstrap
+    For scores that are not means, such as an mIoU: `standard_error` is that of the paired difference, as a bootstrap
     gives it, and shrinks with the root of the units. The answer is n * ((z(1 - alpha/2) + z(power)) * standard error
     / difference)^2, rounded up and at least 2. `fixed_error` is a further one that more units do not make smaller,
     such as that of a few seeds: its share of the difference is taken off first. `freedom` is that of the standard

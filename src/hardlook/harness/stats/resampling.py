@@ -97,7 +97,7 @@ def encode_labels(labels: Labels, n_units: int, name: str) -> NDArray[np.int64]:
     """Replace each label by its place among the sorted distinct labels; shape (n_units,).
 
     Strings and numbers sort as usual. Other labels, and mixtures, sort by type name and then by `repr`.
-    None and NaN are no labels and raise a ValueError that counts them.
+    None and NaN are not labels and raise a ValueError that counts them.
 
     >>> encode_labels([10, 9, 10], 3, "clusters")
     array([1, 0, 1])

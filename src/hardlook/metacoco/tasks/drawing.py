@@ -80,7 +80,7 @@ def draw_tasks(
         known = ", ".join(eligibility.modes)
         raise OptionError(f"the classes were not chosen for the mode {mode!r}", remedy=f"they were for {known}")
     if numbers.ndim != 1 or (numbers < 0).any():
-        raise OptionError("a task's number is negative, or the numbers are no list", remedy="numbers from 0 up")
+        raise OptionError("a task's number is negative, or the numbers are not a list", remedy="numbers from 0 up")
     eligibility.require()
     parts = [
         _draw(eligibility, mode, numbers[start : start + CHUNK], seed)

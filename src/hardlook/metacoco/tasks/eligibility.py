@@ -93,7 +93,7 @@ def find_eligible_classes(
 
     `support_contexts` names the contexts that supports may come from; none means any. Classes that cannot take part are
     listed by mode; one that can in each mode alone, but not in all together, is listed under the mode "all". Too few
-    classes are no error here: `Eligibility.require` makes it one.
+    classes are not an error here, but in `Eligibility.require`.
     """
     _check_arguments(modes, ways, shots, queries, blind_supports)
     pools = build_image_pools(table)

@@ -111,8 +111,8 @@ class ImagePools:
         """(T, N, count) rows drawn without replacement from each pool (T, N), except positions `excluded` (T, N, E)."""
         flat = pools.reshape(-1)
         count = randoms.shape[-1]
-        barred = None if excluded is None else excluded.reshape(len(flat), excluded.shape[-1])
-        drawn = draw_distinct_positions(randoms.reshape(len(flat), count), self.sizes[flat], barred)
+        forbidden = None if excluded is None else excluded.reshape(len(flat), excluded.shape[-1])
+        drawn = draw_distinct_positions(randoms.reshape(len(flat), count), self.sizes[flat], forbidden)
         return np.asarray(self.rows[self.starts[flat][:, None] + drawn].reshape(*pools.shape, count), np.int64)
 
 
@@ -202,25 +202,25 @@ def draw_distinct_positions(randoms: Words, sizes: Numbers, excluded: Numbers | 
     [0, 1, 3, 4]
     """
     rows, count = randoms.shape
-    barred = np.sort(excluded, axis=1).T if excluded is not None else np.empty((0, rows), np.int64)
-    present = (barred < sizes).sum(0)
-    barred = barred[: present.max(initial=0)]
+    forbidden = np.sort(excluded, axis=1).T if excluded is not None else np.empty((0, rows), np.int64)
+    present = (forbidden < sizes).sum(0)
+    forbidden = forbidden[: present.max(initial=0)]
     free = sizes - present
     if (free < count).any():
         short = int(np.argmin(free - count))
         raise ValueError(f"expected {count} free positions in each pool, pool {short} has {free[short]}")
-    taken = np.full((len(barred) + count, rows), ABSENT, dtype=np.int64)
-    taken[: len(barred)] = barred
+    taken = np.full((len(forbidden) + count, rows), ABSENT, dtype=np.int64)
+    taken[: len(forbidden)] = forbidden
     drawn = np.empty((rows, count), dtype=np.int64)
     for draw in range(count):
         # The n-th free position: step over what is taken, in ascending order.
         position = reduce_below(randoms[:, draw], free - draw)
-        for before in taken[: len(barred) + draw]:
+        for before in taken[: len(forbidden) + draw]:
             position += before <= position
         drawn[:, draw] = position
         # Insert it where it keeps the order.
         carried = position
-        for slot in taken[: len(barred) + draw + 1]:
+        for slot in taken[: len(forbidden) + draw + 1]:
             smaller = np.minimum(slot, carried)
             carried = np.maximum(slot, carried)
             slot[:] = smaller

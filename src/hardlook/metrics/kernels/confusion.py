@@ -31,7 +31,7 @@ PIXEL_BITS = 15
 MAX_PIXELS = 2 ** (PIXEL_BITS - 2) - 1
 ZERO_PIXELS = 2 ** (PIXEL_BITS - 1)
 
-# Bits of a cell that one pass of sorting looks at, at most: counts of so many digits stay in the first cache.
+# Most bits of a cell that one pass of sorting looks at: counts of this many digits stay in the first-level cache.
 DIGIT = 11
 
 

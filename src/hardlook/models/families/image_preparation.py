@@ -48,7 +48,7 @@ def load_image_processor(folder: Path) -> tuple[Any, tuple[Path, ...]]:
 
 def prepare_image(processor: Any, image: Image, **options: Any) -> dict[str, NDArray[Any]]:
     """What the processor makes of an image, each (1, ...), as arrays by name; `options` replace its settings."""
-    # The last axis is said to be the colours: the library takes an image of one or three rows for the other order.
+    # The axis of the colours is given explicitly: otherwise the library misreads an image of one or three rows.
     made = processor(images=np.array(image), input_data_format="channels_last", return_tensors="np", **options)
     return {name: np.asarray(made[name]) for name in made}
 

@@ -33,7 +33,7 @@ _PREFIXES = ("module.", "_orig_mod.", "model.")
 
 
 def require_library(module: str, *, extra: str) -> ModuleType:
-    """Import a library that stands on torchvision; where its compiled operators do not fit torch, an error says so."""
+    """Import a library that depends on torchvision; an error says if its compiled operators do not fit torch."""
     require("torch", extra="torch")
     try:
         return require(module, extra=extra)
@@ -50,12 +50,12 @@ def require_library(module: str, *, extra: str) -> ModuleType:
 
 
 def choose_weights(name: str, *, weights: Path | None, random: int | None, pretrained: bool) -> Origin:
-    """Where the weights come from; an error unless that is said once and clearly."""
+    """Where the weights come from; an error unless exactly one source is given."""
     if weights is not None and random is not None:
         raise OptionError(f"{name} has both weights={weights} and random={random}", remedy="leave one of them out")
     if random is not None:
         if random < 0:
-            raise OptionError(f"{name}: random={random} is no seed", remedy="a whole number of at least 0")
+            raise OptionError(f"{name}: random={random} is not a seed", remedy="a whole number of at least 0")
         return "random"
     if weights is not None:
         return "file"
@@ -74,7 +74,7 @@ def name_model(name: str, origin: Origin, random: int | None = None) -> str:
 
 @contextmanager
 def seeded_torch(seed: int | None) -> Iterator[None]:
-    """Torch's random numbers from this seed (None: from 0); what was drawn before goes on afterwards."""
+    """Seed torch's random numbers (None: with 0) and restore their earlier state at the end."""
     torch = require("torch", extra="torch")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed or 0)

@@ -92,7 +92,7 @@ def build_segmenter(
 ) -> SmpSegmenter:
     """The segmenter of that name, `DECODER-ENCODER`.
 
-    `classes` are the names of its classes in order, with commas, or a text file with one a line; a network of one
+    `classes` are the names of its classes in order, with commas, or a text file with one per line; a network of one
     channel has two, that of its background first, and `threshold` divides them. `weights` is a state dict, `random` the
     seed of random weights, `size` (height, width) that images are resized to.
     """

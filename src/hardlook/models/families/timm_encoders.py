@@ -159,7 +159,7 @@ def _list_network_options(timm: Any, name: str, layer: int | None, size: int | N
     known = timm.models.get_pretrained_cfg(name)
     if size is not None:
         if size < 1:
-            raise OptionError(f"size={size} of timm:{name} is no size", remedy="the side of the input in pixels")
+            raise OptionError(f"size={size} of timm:{name} is not a size", remedy="the side of the input in pixels")
         if known is not None and known.fixed_input_size:
             options["img_size"] = size
     return options

@@ -133,7 +133,7 @@ def build_model(
 ) -> Any:
     """The model of that name, in the role that its kind of network has.
 
-    `weights` is a state dict of your own, `classes` the names of its classes (with commas, or a text file with one a
+    `weights` is a state dict of your own, `classes` the names of its classes (with commas, or a text file with one per
     line) where they are not those of torchvision's weights; `random` is the seed of random weights; `layer` the part of
     a classifier whose output is the encoder's map, such as `layer3`; `size` another length of the shorter side that a
     segmentation network is given.

@@ -183,6 +183,6 @@ def _rename_mask(vision: Any, inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _get_pooled(answer: Any) -> Tensor:
-    """Vectors (N, D): since 5.0 they come in an output, before as they are."""
+    """Vectors (N, D): transformers 5.0 and later return an object that holds them, earlier versions the tensor."""
     pooled: Tensor = getattr(answer, "pooler_output", answer)
     return pooled

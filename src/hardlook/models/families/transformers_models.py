@@ -147,7 +147,7 @@ def build_model(
     if "labels" in known and not labels:
         options["labels"] = ()  # the error of words says what to give
     if threshold is not None and not 0 <= threshold < 1:
-        raise OptionError(f"threshold {threshold} is no probability", remedy="from 0 to below 1")
+        raise OptionError(f"threshold {threshold} is not a probability", remedy="from 0 to below 1")
     if detections is not None and detections < 1:
         raise OptionError(f"detections is {detections}", remedy="a whole number of at least 1")
     architecture = kind.architecture or _choose_architecture(config, kind, name)

@@ -119,7 +119,7 @@ def choose_things(labels: Sequence[str], given: Sequence[str]) -> tuple[bool, ..
         marked = [word for word in words.words if word.is_thing is not None]
         things = {_normalise(word.label) for word in (marked or words.words) if word.is_thing is not False}
         if unknown := sorted(things - {_normalise(label) for label in labels}):
-            raise OptionError(f"the countable label {unknown[0]!r} is no label of the model", remedy=remedy)
+            raise OptionError(f"the countable label {unknown[0]!r} is not a label of the model", remedy=remedy)
         return tuple(_normalise(label) in things for label in labels)
     for name in ("coco133", "ade150", "cityscapes19", "coco80"):
         kinds = {

@@ -216,12 +216,12 @@ def build_zero_shot(
     `labels` are words, a file or a label set; `templates` prompts with `{label}`, or a file of them: a label's vector
     is the mean over all. `proposals` is a promptable segmenter, clicked at `points` x `points` places, or an instance
     segmenter, whose masks are named; around a mask its crop is `surrounding`: grey, or the image. `threshold` is the
-    probability below which nothing is said. `size` is the square that the encoder is shown, in pixels, by default that
-    of its training; `window` the side of sliding windows, as a share of the image's shorter side, for encoders that
-    show no patches. `encoder_args` and `proposal_args` are key=value with commas between.
+    probability below which no label is predicted. `size` is the side of the encoder's square input in pixels, by
+    default that of its training; `window` the side of sliding windows, as a share of the image's shorter side, for
+    encoders without patch features. `encoder_args` and `proposal_args` are key=value with commas between.
     """
     if not 0 <= threshold < 1:
-        raise OptionError(f"threshold {threshold} is no probability", remedy="from 0 to below 1")
+        raise OptionError(f"threshold {threshold} is not a probability", remedy="from 0 to below 1")
     if not 0 < window <= 1:
         raise OptionError(f"window is {window}", remedy="a share of the image's shorter side, above 0 and up to 1")
     if points < 1 or size < 0:

@@ -87,7 +87,7 @@ class FRN(DeviceLearner):
         return torch.stack(scores, dim=2)
 
     def _lambda(self, count: int, channels: int) -> float:
-        """The weight of the ridge for a class of so many descriptors."""
+        """The weight of the ridge for a class with that number of descriptors."""
         return count / channels * float(np.exp(self.alpha)) + FRN_LEAST_LAMBDA
 
     def _ridge(self, support: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:

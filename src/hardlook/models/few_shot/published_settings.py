@@ -22,7 +22,7 @@ class Descent:
 
     `rate` the step size; `weight_decay` times the weights is added to the gradient; `dampening` takes that share off
     the gradient that enters the momentum; `epochs` passes over the supports, each in a new order; `batch` supports
-    per step (the last of a pass may have fewer); `steps` ends the training after so many steps, 0 after the epochs.
+    per step (the last of a pass may have fewer); `steps` is the number of steps, 0 for as many as the epochs take.
     """
 
     rate: float = 0.01
@@ -43,7 +43,7 @@ class Descent:
             )
 
     def count_steps(self, supports: int) -> int:
-        """How many steps the training takes on so many supports."""
+        """How many steps the training takes on `supports` supports."""
         return self.steps or self.epochs * -(-supports // self.batch)
 
 

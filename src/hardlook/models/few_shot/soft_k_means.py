@@ -33,7 +33,7 @@ class SoftKMeans(StackedLearner):
     def __init__(self, steps: int = SOFT_K_MEANS_STEPS, temperature: float = 1.0) -> None:
         if steps < 0 or not temperature > 0:
             remedy = "steps is at least 0, temperature above 0"
-            raise OptionError(f"steps {steps} and temperature {temperature} are no refinement", remedy=remedy)
+            raise OptionError(f"steps {steps} and temperature {temperature} are not valid", remedy=remedy)
         self.steps, self.temperature = steps, temperature
 
     def score_stack(self, stack: Stack) -> NDArray[np.float32]:

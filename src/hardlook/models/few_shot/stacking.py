@@ -264,7 +264,7 @@ def squared_distances(queries: NDArray[np.float32], points: NDArray[np.float32])
 
 
 SMALL_PRODUCT = 1_000_000
-"""Below so many multiplications OpenBLAS multiplies matrices in place; above, it copies them into blocks first."""
+"""Below this number of multiplications OpenBLAS multiplies matrices in place; above, it first copies them to blocks."""
 
 
 def multiply_rows(rows: NDArray[Number], points: NDArray[Number], out: NDArray[Number]) -> NDArray[Number]:

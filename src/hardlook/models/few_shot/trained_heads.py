@@ -165,7 +165,7 @@ def train_heads(stack: Stack, descent: Descent, seed: int, cosine: Margin | None
         places = order[:, step]
         places = places[:, places[0] >= 0]  # batches fall short in all tasks at once
         weight_gradient, bias_gradient = _gradients(rows[tasks, places], truth[places], weight, bias, cosine)
-        # As torch has it: the first step enters the momentum undampened.
+        # As in torch: the first step enters the momentum undampened.
         share = 1.0 if step == 0 else 1 - descent.dampening
         weight_gradient = weight_gradient + descent.weight_decay * weight
         weight_momentum = descent.momentum * weight_momentum + share * weight_gradient

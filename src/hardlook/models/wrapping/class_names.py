@@ -61,7 +61,7 @@ class ClassNames:
             )
 
     def to_labels(self, classes: NDArray[Any]) -> NDArray[np.int32]:
-        """Numbers of classes as numbers of labels, in any shape; -1 and 255 are no label."""
+        """Numbers of classes as numbers of labels, in any shape; -1 and 255 are not labels."""
         numbers = np.asarray(classes)
         nothing = (numbers < 0) | (numbers == 255) if len(self.names) <= 255 else numbers < 0
         if ((numbers >= len(self.names)) & ~nothing).any():
@@ -86,7 +86,7 @@ def find_class_names(network: Any, classes: Sequence[str] | Mapping[int, str] | 
         found = [numbered.get(number, UNUSED) for number in range(max(numbered, default=-1) + 1)]
     names = list(found)
     if not names or not all(isinstance(name, str) for name in names):
-        raise OptionError(f"classes is no list of names: {names[:3]}", remedy=_REMEDY)
+        raise OptionError(f"classes is not a list of names: {names[:3]}", remedy=_REMEDY)
     return ClassNames.of(names)
 
 
@@ -116,5 +116,5 @@ def find_things(names: ClassNames, things: Sequence[str] | Sequence[bool] | None
     else:
         countable = {str(thing) for thing in given}
         if unknown := sorted(countable - set(names.names)):
-            raise OptionError(f"things names {unknown[0]!r}, which is no class of the network", remedy=remedy)
+            raise OptionError(f"things names {unknown[0]!r}, which is not a class of the network", remedy=remedy)
     return tuple(label in countable for label in names.labels)

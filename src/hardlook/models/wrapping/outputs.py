@@ -45,7 +45,7 @@ class MaskReading:
             return sigmoid(values)
         if values.size and not (values.min() >= -1e-5 and values.max() <= 1 + 1e-5):
             raise ModelError(
-                f"{what} has values from {values.min():.4g} to {values.max():.4g}, which are no probabilities",
+                f"{what} has values from {values.min():.4g} to {values.max():.4g}, which are not probabilities",
                 remedy='pass activation="sigmoid" for logits, or wrap a function that gives values in [0, 1]',
             )
         return np.asarray(np.clip(values, 0, 1), np.float32)

@@ -333,12 +333,12 @@ class WrappedSemanticSegmenter(WrappedModel):
         self.labels = self._names.labels
 
     def segment(self, images: Sequence[Image]) -> list[LabelMap]:
-        """One (H, W) int32 map per image: indices into `labels`, -1 where the network says nothing."""
+        """One (H, W) int32 map per image: indices into `labels`, -1 where the network predicts no label."""
         return self._answer(images, lambda raw, inputs: read_label_maps(raw, inputs, self._names, self._reading))
 
 
 class WrappedInstanceSegmenter(WrappedModel):
-    """An instance segmenter; `__background__` is no label, and with `things` other classes are left out."""
+    """An instance segmenter; `__background__` is not a label, and with `things` other classes are left out."""
 
     takes = ("classes", "things", "activation", "threshold")
 
@@ -539,7 +539,7 @@ def _check_options(wrapper: type[WrappedModel], role: str, options: WrapOptions)
     if options.batch_size is not None and options.batch_size < 1:
         raise OptionError(f"batch_size is {options.batch_size}", remedy="a whole number of at least 1")
     if not 0 <= options.threshold < 1:
-        raise OptionError(f"threshold {options.threshold} is no probability", remedy="from 0 to below 1")
+        raise OptionError(f"threshold {options.threshold} is not a probability", remedy="from 0 to below 1")
     if options.activation not in (None, "sigmoid"):
         raise OptionError(f"activation is {options.activation!r}", remedy='None or "sigmoid"')
 

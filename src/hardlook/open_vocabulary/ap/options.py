@@ -58,7 +58,7 @@ class OpenApOptions(SimilarityOptions):
             return given
         try:
             files = open_instance_preset("lvis", Path(data["lvis"]), given.get("split", "val"), needs_images=False)
-        except (HardlookError, TypeError):  # said when the units are listed
+        except (HardlookError, TypeError):  # raised when the units are listed
             return given
         return {**given, "labels": str(files.annotations)}
 

@@ -226,7 +226,7 @@ def check_categories(names: Sequence[str], options: OpenApOptions, file: Path | 
     if missing:
         more = f" and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else ""
         listed = f"{', '.join(missing[:_MAX_LISTED])}{more}"
-        what = f"{len(missing)} of {len(names)} categories are no labels of {options.labels}: {listed}"
+        what = f"{len(missing)} of {len(names)} categories are not labels of {options.labels}: {listed}"
         remedy = "choose the label set of this data, or a file of your own with its names and senses"
         raise DataError(what, file=file, remedy=remedy)
 

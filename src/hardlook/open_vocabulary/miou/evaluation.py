@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NO_LABEL = "(no such label)"
 
-# Up to so many classes a table of one image is quicker to fill and to read than a list of its pairs.
+# Up to this many classes a table of one image is quicker to fill and to read than a list of its pairs.
 MAX_IMAGE_CLASSES = 1024
 
 SCHEMA = RecordSchema(

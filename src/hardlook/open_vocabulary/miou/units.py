@@ -141,7 +141,7 @@ def prepare_unit(unit: Unit) -> Unit:
     predicted, unknown = None, {}
     if content.predicted_path:
         stored = _read_stored(content, content.predicted_path, unit.id)
-        # A number that is no label is a prediction all the same, and a wrong one.
+        # A number that is not a label is a prediction all the same, and a wrong one.
         predicted, unknown = _to_indices(stored, content.predicted_numbers, content.unlabelled_numbers)
     remedy = "resize label maps by nearest neighbour to their image, outside hardlook"
     for what, array, path in (("image", image, image_path), ("prediction", predicted, content.predicted_path)):

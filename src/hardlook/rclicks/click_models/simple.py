@@ -1,4 +1,4 @@
-"""Click models that need no weights: `uniform` (UD), `distance` (DT) and `center`, the usual benchmark's rule.
+"""Click models that need no weights: `uniform` (UD), `distance` (DT) and `center`, the usual rule of benchmarks.
 
 >>> error = np.array([[True, True, True, False]])
 >>> models = (Uniform(), Distance(), Center())
@@ -26,9 +26,10 @@ class Uniform:
 
 
 class Distance:
-    """The exact distance in pixels of each error pixel to the nearest pixel outside; all equal where none is.
+    """The exact distance in pixels of each error pixel to the nearest pixel outside the error.
 
-    The frame's edge is no border: an error that runs out of the picture is as deep there as inside.
+    Only pixels of the image count: the image's edge is not a border of the error. If the error covers the whole image,
+    all pixels are equally likely.
     """
 
     local = True
@@ -41,9 +42,9 @@ class Distance:
 
 
 class Center:
-    """The pixel farthest from the error's border, to which the frame's edge belongs; the first of equals.
+    """The pixel farthest from the error's border, to which the image's edge belongs; the first one if several are.
 
-    There is no second choice: where that pixel was clicked before, the simulation falls back to the centre rule.
+    No other pixel has a chance: if that pixel was clicked before, the simulation falls back to the centre rule.
     """
 
     local = True

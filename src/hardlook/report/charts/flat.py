@@ -48,7 +48,7 @@ def _describe_values(
     values: Sequence[float], noun: str = "value", *, axis: str = "", missing: str = "is undefined", decimals: int = -1
 ) -> str:
     known = keep_finite(values)
-    shown = _find_only_text(known, decimals)
+    shown = _find_common_text(known, decimals)
     if not shown:
         return ""
     which = f"Both {noun}s" if len(known) == 2 else f"All {format_count(len(known), noun)}"
@@ -82,7 +82,7 @@ def _describe_intervals(rows: Sequence[sections.Dot]) -> str:
 
 
 def _describe_curves(chart: sections.CurveChart) -> str:
-    shown = _find_only_text(keep_finite(y for line in chart.lines for y in line.y))
+    shown = _find_common_text(keep_finite(y for line in chart.lines for y in line.y))
     if not shown:
         return ""
     count = sum(any(map(is_number, line.y)) for line in chart.lines)
@@ -92,14 +92,14 @@ def _describe_curves(chart: sections.CurveChart) -> str:
 
 def _describe_spots(chart: sections.ScatterChart) -> str:
     known = [spot for spot in chart.spots if is_number(spot.x) and is_number(spot.y)]
-    x, y = (_find_only_text(values) for values in ([spot.x for spot in known], [spot.y for spot in known]))
+    x, y = (_find_common_text(values) for values in ([spot.x for spot in known], [spot.y for spot in known]))
     if not x or not y:
         return ""
     which = "Both points" if len(known) == 2 else f"All {format_count(len(known), 'point')}"
     return f"{which} lie at {x} ({chart.x_axis}) and {y} ({chart.y_axis})."
 
 
-def _find_only_text(values: Iterable[float], decimals: int = -1) -> str:
+def _find_common_text(values: Iterable[float], decimals: int = -1) -> str:
     """The number that all of at least two values are shown as; empty where they differ."""
     numbers = list(values)
     if len(numbers) < 2:

@@ -1,6 +1,6 @@
 """Colours that light, dark and colour-blind readers can tell apart, named by CSS variables.
 
-The categorical colours have the hues of Okabe and Ito (2008), moved until each can also colour text on its page and
+The categorical colours have the hues of Okabe and Ito (2008), adjusted until each can also colour text on its page and
 all pairs differ (CIEDE2000 above 10) for readers without one of the three kinds of cones. Ramps are in steps,
 since a variable cannot be interpolated; every step has a text colour with the best contrast.
 
@@ -39,7 +39,7 @@ INK, MUTED, RULE, GRID, ACCENT, PAGE = (
 
 
 def category_colour(index: int) -> str:
-    """The colour of the index-th thing; they repeat after six."""
+    """The colour of category `index`, from 0; colours repeat after six."""
     index %= len(CATEGORIES_LIGHT)
     return f"var(--c{index},{CATEGORIES_LIGHT[index]})"
 
@@ -61,7 +61,7 @@ def step_text(step: int, *, diverging: bool = False) -> str:
 
 
 def list_colours(*, dark: bool = False) -> dict[str, str]:
-    """Every variable by name with its colour, as of the light or the dark page.
+    """The colour of every variable, by name, on the light or the dark page.
 
     >>> list_colours()["c0"], list_colours(dark=True)["page"]
     ('#0a66d0', '#14171b')
@@ -78,7 +78,7 @@ def list_colours(*, dark: bool = False) -> dict[str, str]:
 
 
 def stylesheet() -> str:
-    """All variables: the light ones, and the dark ones for screens that ask for dark; paper stays light."""
+    """All variables: the light ones, and the dark ones for screens that prefer dark; prints stay light."""
     light, dark = (
         "".join(f"--{name}:{colour};" for name, colour in list_colours(dark=dark).items()) for dark in (False, True)
     )

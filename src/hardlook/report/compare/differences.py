@@ -40,7 +40,7 @@ HEADLINE_SCORES, OTHER_SCORES = "headline scores", "other scores"
 POWER = 0.8
 """The power that a number of units needed promises."""
 PLANNED_POWER = 0.85
-"""The power that it is computed for: scores that are no means, such as mIoU, vary more in few units than in many."""
+"""The power that it is computed for: scores that are not means, such as mIoU, vary more in few units than in many."""
 Verdict = Literal["better", "worse", "higher", "lower", "cannot tell", "undefined"]
 
 
@@ -297,6 +297,6 @@ def _describe_units_needed(one: Difference) -> str:
     if math.isinf(one.units_needed):
         return f"No number of {clusters} would tell if the observed difference is the true one."
     if one.units_needed <= one.clusters:
-        return f"It lies at the edge of what so many {clusters} can show."
+        return f"It lies at the edge of what this number of {clusters} can show."
     needed = format_rough_count(one.units_needed)
     return f"About {needed} {clusters} would be needed if the observed difference is the true one."

@@ -71,7 +71,7 @@ def read_method_table(path: Path, *, every_score: bool = False) -> MethodTable:
     document = read_json(path)
     remedy = "make it again with `hardlook compare RUN RUN --out DIR`"
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise DataError("this is no comparison", file=path, remedy=remedy)
+        raise DataError("this is not a comparison", file=path, remedy=remedy)
     try:
         return build_method_table(document, every_score=every_score)
     except OptionError as error:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import hardlook
 from hardlook.errors import DataError
-from hardlook.harness import scorecard
+from hardlook.harness.scorecard import SCHEMA as SCORECARD_SCHEMA
 from hardlook.harness.scorecard import Score, Scorecard, note_to_json
 from hardlook.harness.sections import (
     Block,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 SCHEMA = "hardlook.export/1"
 ROWS_AT_ONCE = 5_000
 
-_MORE = ("reading", "comparable", "standard_error", "undefined", "rests_on", "reason", "rough")
+_SCORE_FIELDS = ("reading", "comparable", "standard_error", "undefined", "rests_on", "reason", "rough")
 # From the keys of an interval in a score row to those in scores.json.
 _INTERVAL = {name: name for name in ("low", "high", "level", "method", "resampled")} | {"resampled_n": "n"}
 _POINT = ("line", "x", "y", "low", "high")
@@ -61,7 +61,7 @@ def build_document(scored: ScoredRun) -> dict[str, Any]:
     """What `hardlook export --no-records` writes, as a dict of JSON values in the order of the schema."""
     manifest, card, scorecard = scored.manifest, scored.benchmark.card, scored.scorecard
     titles = {score.name: score.title for score in card.scores}
-    sections = scored.benchmark.report(scored.records, scorecard)
+    sections = scored.build_sections()
     return {
         "schema": SCHEMA,
         "hardlook": {"exported_by": hardlook.__version__, "run_by": manifest.get("code", {}).get("hardlook")},
@@ -76,8 +76,8 @@ def build_document(scored: ScoredRun) -> dict[str, Any]:
             "units": manifest["answers"]["parts"].get("units"),
         },
         "units": asdict(scorecard.units),
-        "left_out": [to_json_value(note_to_json(left)) for left in scorecard.left_out],
-        "noted": [to_json_value(note_to_json(left)) for left in scorecard.noted],
+        "left_out": [to_json_value(note_to_json(note)) for note in scorecard.left_out],
+        "noted": [to_json_value(note_to_json(note)) for note in scorecard.noted],
         "scores": [build_score_row(score, titles.get(score.name, score.name)) for score in scorecard.scores],
         "failures": scored.failures.select("unit", "stage", "error", "at").to_dicts(),
         "sections": build_section_data(sections),
@@ -128,7 +128,7 @@ def build_score_row(score: Score, title: str) -> dict[str, Any]:
     """
     interval = {key: getattr(score.interval, field, None) for key, field in _INTERVAL.items()}
     row = {"name": score.name, "title": title, "slice": dict(score.slice), "value": score.value, "n": score.n}
-    more = {name: getattr(score, name) for name in _MORE}
+    more = {name: getattr(score, name) for name in _SCORE_FIELDS}
     fields: dict[str, Any] = to_json_value({**row, **interval, **more, "rests_on": dict(score.rests_on)})
     fields["wider"] = to_json_value(asdict(score.wider)) if score.wider else None
     return fields
@@ -145,7 +145,7 @@ def read_scorecard(document: Mapping[str, Any]) -> Scorecard:
     if document.get("schema") != SCHEMA:
         raise DataError(f"expected a document of schema {SCHEMA!r}, got {document.get('schema')!r}")
     kept = {
-        "schema": scorecard.SCHEMA,
+        "schema": SCORECARD_SCHEMA,
         "benchmark": document["benchmark"]["name"],
         "version": document["benchmark"]["version"],
         "model": document["model"]["name"],
@@ -158,7 +158,7 @@ def read_scorecard(document: Mapping[str, Any]) -> Scorecard:
 def _restore_score(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as in scores.json, where an interval is an object."""
     interval = None if row["method"] is None else {field: row[key] for key, field in _INTERVAL.items()}
-    names = ("name", "value", "n", "slice", *_MORE, "wider")
+    names = ("name", "value", "n", "slice", *_SCORE_FIELDS, "wider")
     return {key: row[key] for key in names if key in row} | {"interval": interval}
 
 
@@ -331,7 +331,10 @@ _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def write_export(scored: ScoredRun, stream: TextIO, *, records: bool = True, beside: Path | None = None) -> int:
-    """Write the document and return the number of its records: in it, as NDJSON in the file `beside`, or left out."""
+    """Write the document to a stream and return the number of records written.
+
+    Records are part of the document, or NDJSON in the file `beside`; with `records=False` they are left out.
+    """
     head = dump_json(build_document(scored))
     table = select_exported_records(scored) if records else None
     if table is None:

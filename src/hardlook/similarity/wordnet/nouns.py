@@ -70,7 +70,7 @@ class Nouns:
         return tuple(self._lemma_lines[self._check_index(index)].split())
 
     def name(self, index: int) -> str:
-        """The synset's name as nltk has it: its first word, and which of that word's senses it is."""
+        """The synset's name as in nltk: its first word, and which of that word's senses it is."""
         return f"{self.lemmas(index)[0].lower()}.n.{self._sense_numbers[self._first_lemma[index]]:02d}"
 
     def offset(self, index: int) -> str:

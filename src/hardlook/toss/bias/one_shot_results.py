@@ -126,6 +126,6 @@ def read_attribute_frame(path: Path) -> pl.DataFrame:
 
 def _voc_name(number: str) -> str:
     if not number.isdecimal() or not 1 <= int(number) <= len(VOC_CLASSES):
-        what = f"the file name starts with {number!r}, which is no class of VOC's twenty"
+        what = f"the file name starts with {number!r}, which is not a class of VOC's twenty"
         raise DataError(what, remedy="add a column `class` with the names of the classes")
     return VOC_CLASSES[int(number) - 1]

@@ -10,7 +10,7 @@ For image i with salient pixels S, K = |training classes' pixels AND S| / |S|. S
 median of all: what is salient and not labelled teaches a network that such things are background, and a later test
 class may be among them. The rules at the edges:
 
-- an image without any training class is no training image: neither kept nor dropped, and not in the median;
+- an image without any training class is not a training image: neither kept nor dropped, and not in the median;
 - an image without salient pixels has no K: it is kept, since nothing salient is unlabelled in it, and it is not in
   the median;
 - K equal to the median is kept;

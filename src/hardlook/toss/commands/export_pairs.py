@@ -37,7 +37,7 @@ def export_pairs(context: typer.Context) -> None:
     name = words.pop(0) if words and not words[0].startswith("-") else BENCHMARKS[0]
     if name not in BENCHMARKS:
         remedy = f"one of {', '.join(BENCHMARKS)}; toss if omitted"
-        raise OptionError(f"{name}: this is no benchmark on pairs", remedy=remedy)
+        raise OptionError(f"{name}: this is not a benchmark on pairs", remedy=remedy)
     app = App(pretty_exceptions_enable=False)
     app.command()(build_command(find_benchmark(name)))
     app(words, prog_name=context.command_path, standalone_mode=True)

@@ -123,7 +123,7 @@ def build_distributions(
 
 
 def group_by_class(rows: Iterable[AttributeRow]) -> dict[str, list[AttributeRow]]:
-    """Rows grouped by class, in the order they come in."""
+    """Rows grouped by class, in the given order."""
     groups: dict[str, list[AttributeRow]] = {}
     for row in rows:
         groups.setdefault(row.class_name, []).append(row)

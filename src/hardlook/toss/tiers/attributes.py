@@ -142,7 +142,7 @@ def read_attributes(
     rows: list[AttributeRow] = []
     lines: dict[str, int] = {}
     try:
-        with reading(path, "this is no table of comma-separated values", remedy=_REMEDY):
+        with reading(path, "this is not a table of comma-separated values", remedy=_REMEDY):
             header = [name.strip() for name in next(reader, [])]
             if missing := [name for name in needed if name not in header]:
                 raise DataError(
@@ -169,7 +169,8 @@ def _read_text(path: Path) -> str:
     try:
         return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise DataError("this is no text, where a table of attributes is expected", file=path, remedy=_REMEDY) from None
+        what = "this is not text, where a table of attributes is expected"
+        raise DataError(what, file=path, remedy=_REMEDY) from None
 
 
 def _parse_row(header: Sequence[str], cells: Sequence[str], class_name: Callable[[str], str]) -> AttributeRow:
@@ -195,7 +196,7 @@ def _parse_number(column: str, record: Mapping[str, str]) -> float | None:
         value = float(text) if text else math.nan
     except ValueError:
         raise DataError(
-            f"{column} is no number: {text!r}", remedy="leave the cell empty where nothing is known"
+            f"{column} is not a number: {text!r}", remedy="leave the cell empty where nothing is known"
         ) from None
     if not math.isfinite(value):
         return None

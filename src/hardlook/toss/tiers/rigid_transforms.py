@@ -79,7 +79,7 @@ def transform_image(transform: RigidTransform, image: NDArray[np.uint8], *, exac
 
 
 def transform_mask(transform: RigidTransform, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The mask (H, W) moved by nearest pixels; False comes in from outside."""
+    """The mask (H, W) moved by nearest pixels; pixels from outside are False."""
     return _warped(transform, mask.astype(np.uint8), cv2.INTER_NEAREST).astype(bool)
 
 

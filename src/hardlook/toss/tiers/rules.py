@@ -57,7 +57,7 @@ def assign_partition(supervised_iou: float, salience: float) -> str:
 
 
 def group_members(partitions: Mapping[str, str], classes: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
-    """Tokens by class and partition, in the order they come in; `classes` names the class of each token.
+    """Tokens by class and partition, in the given order; `classes` names the class of each token.
 
     >>> group_members({"1_a": "easy_sal", "1_b": "easy_sal"}, {"1_a": "cat", "1_b": "cat"})["cat"]["easy_sal"]
     ['1_a', '1_b']
@@ -263,7 +263,7 @@ def drop_resembling_classes(classes: Sequence[str], resembling: Collection[str])
 
 
 def select_salience_extremes(salience: Mapping[str, float], each: int = 5) -> tuple[list[str], list[str]]:
-    """The most and the least salient tokens of a class, equally many: `each`, or half of what there is.
+    """The most and the least salient tokens of a class, equally many: `each`, or half of all tokens if there are fewer.
 
     Equal salience is sorted by the token's name.
 
