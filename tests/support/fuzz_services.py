@@ -83,7 +83,7 @@ def read_run(folder):
         assert listed.date is not None
     data = RunData(folder / "runs")
     for listed in data.index.runs():
-        listed.benchmark, listed.model, listed.settings  # noqa: B018
+        listed.benchmark, listed.method, listed.settings  # noqa: B018
         if not data.problem(listed):
             listed.units  # noqa: B018
             state = data._read_state(listed)

@@ -87,7 +87,7 @@ def _run_benchmark(name: str, out: Path, say: Callable[[str], None], *, show_bar
             replace(score, name=titles[score.name]) for score in scored.scorecard.headline if score.name in titles
         ]
         sentence = f"{card.summary} Model: `{model}` {_format_arguments(arguments)}."
-        drawn, caption = draw_preview(scored.benchmark.report(scored.records, scored.scorecard), key=folder)
+        drawn, caption = draw_preview(scored.build_sections(), key=folder)
         page = f"{folder}/report.html"
         entries.append(IndexEntry(f"{card.title}: {title} model", sentence, page, scores, drawn, caption))
     entries.append(_compare(name, runs, out, say))

@@ -141,7 +141,7 @@ def gate(
         )
     card = comparison.benchmark.card
     scores = [judge(over_all[name], find_score_meaning(card, name).higher_is_better, max_drop) for name in names]
-    models = tuple(group[0].scorecard.model for group in compared.runs)
+    models = tuple(group[0].method for group in compared.runs)
     return Gate(tuple(scores), models, undecided)
 
 

@@ -114,7 +114,7 @@ def index_entry(scored: ScoredRun, page: Path, index: Path) -> IndexEntry:
     left = f", {counts.failed} failed" if counts.failed else ""
     sentence = f"{card.summary} {counts.scored} of {counts.planned} units scored{left}. Folder: `{scored.folder.path}`."
     href = quote(Path(os.path.relpath(page, index.parent)).as_posix())
-    sections = scored.benchmark.report(scored.records, scored.scorecard)
+    sections = scored.build_sections()
     # The folder makes the key, so that ids differ between entries of one benchmark.
     drawn, caption = draw_preview(sections, key=f"run-{quote(href, safe='').replace('%', '-')}")
-    return IndexEntry(f"{card.title}: {scored.scorecard.model}", sentence, href, scores, drawn, caption)
+    return IndexEntry(f"{card.title}: {scored.method}", sentence, href, scores, drawn, caption)

@@ -23,8 +23,9 @@ from hardlook.api.inline import Figure, Page, choose_table_format, draw_inline_t
 from hardlook.cloud.addresses import format_path
 from hardlook.cloud.run_folders import open_run
 from hardlook.errors import HardlookError, OptionError, RunError, RunWarning
+from hardlook.harness.registry import find_benchmark, list_benchmarks
 from hardlook.harness.runs.folder import RunFolder, write_atomically
-from hardlook.harness.runs.scoring import ScoredRun, get_model_name, score_run
+from hardlook.harness.runs.scoring import ScoredRun, get_model_name, name_stored_method, score_run
 from hardlook.harness.runs.sessions import describe_mixed_code, list_sessions
 from hardlook.harness.scorecard import Score, Scorecard, UnitCounts, read_scores
 
@@ -98,6 +99,16 @@ class Run:
     def model(self) -> str:
         """The model's name."""
         return get_model_name(self.manifest)
+
+    @cached_property
+    def method(self) -> str:
+        """The model and those that it works with, such as an encoder: `ridge with clip`."""
+        try:
+            # Of the others, a run.json could name any module.
+            known = self.benchmark in list_benchmarks()
+            return name_stored_method(self.manifest, find_benchmark(self.benchmark)) if known else self.model
+        except HardlookError:
+            return self.model
 
     @property
     def options(self) -> dict[str, Any]:
@@ -268,8 +279,8 @@ class Run:
 
     def __repr__(self) -> str:
         if self.progress is not None and self.progress.open and self._known is None:
-            return f"Run of {self.model} on {self.benchmark}: {self.progress.open} units are left to other shards"
-        return f"Run of {self.model} on {self.benchmark} in {format_path(self.folder)}\n{self.scores!r}"
+            return f"Run of {self.method} on {self.benchmark}: {self.progress.open} units are left to other shards"
+        return f"Run of {self.method} on {self.benchmark} in {format_path(self.folder)}\n{self.scores!r}"
 
     def _repr_html_(self) -> str:
         """The headline scores with their intervals, what failed, and the first chart."""
@@ -282,7 +293,7 @@ class Run:
         about = f"{counts.scored} of {counts.planned} units scored" + (
             f", {counts.failed} failed" if counts.failed else ""
         )
-        title = f"<p><b>{html.escape(self.model)}</b> on {html.escape(card.title)}: {about}</p>"
+        title = f"<p><b>{html.escape(self.method)}</b> on {html.escape(card.title)}: {about}</p>"
         chart = next((Figure(name, one) for name, one in list_figures(self.scored).items()), None)
         titles = {score.name: score.title for score in card.scores}
         drawn = _draw_scores(list(self.scores.values()), titles)
@@ -450,12 +461,13 @@ class RunList(Sequence[Run]):
         return write_reports(list(by_folder), lambda folder: by_folder[folder].scored, examples=examples, out=place)
 
     def __repr__(self) -> str:
-        lines = [f"{run.benchmark}: {run.model} in {format_path(run.folder)}" for run in self._runs]
+        lines = [f"{run.benchmark}: {run.method} in {format_path(run.folder)}" for run in self._runs]
         return "\n".join(lines) or "no runs"
 
     def _repr_html_(self) -> str:
         rows = [
-            (run.benchmark, run.model, format_path(run.folder), str(run.manifest["created"])[:10]) for run in self._runs
+            (run.benchmark, run.method, format_path(run.folder), str(run.manifest["created"])[:10])
+            for run in self._runs
         ]
         return draw_inline_table(("benchmark", "model", "folder", "date"), rows)
 

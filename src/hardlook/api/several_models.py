@@ -177,7 +177,7 @@ def write_overview(benchmark: Benchmark, folders: Sequence[Path], out: Path) -> 
         except HardlookError as error:
             why = f" The runs cannot be compared: {error.what}."
     html = render_study(
-        [*build_overview_sections(benchmark, cards), build_models_section(list(cards))],
+        [*build_overview_sections(benchmark, cards), build_models_section([out / name for name in cards])],
         kind="Comparison",
         title=f"{benchmark.card.title}: {len(cards)} models",
         summary=f"{benchmark.card.summary} {summary}{why}",
@@ -195,21 +195,25 @@ def _compare(folders: Sequence[Path], page: Path, summary: str) -> ComparedRuns:
     names = [folder.name for folder in folders]
     runs = read_runs(folders)
     compared = compare_runs(runs, names=[_label(name) for name in names])
-    document = write_comparison(compared, runs, page, summary=summary, more=(build_models_section(names),))
+    document = write_comparison(compared, runs, page, summary=summary, more=(build_models_section(folders),))
     return ComparedRuns(compared, [(run,) for run in runs], page, document)
 
 
-def build_models_section(names: Sequence[str]) -> Section:
-    """The models with their marks and their own reports."""
+def build_models_section(folders: Sequence[Path]) -> Section:
+    """The models, with those that they work with, their marks and their own reports."""
     from hardlook.report.run_report import list_model_marks
 
-    marks = {name: list_model_marks(name) for name in names}
+    methods = {folder.name: Run(folder).method for folder in folders}
+    marks = {name: list_model_marks(name) for name in methods}
     legend = [f"{mark}: {MARKS[mark]}" for mark in MARKS if any(mark in own for own in marks.values())]
     table = Table(
         "The models of this run",
         f"Marks: {'; '.join(legend)}." if legend else "No model has a mark.",
         ("model", *(["marks"] if legend else []), "its report"),
-        tuple((name, *([", ".join(marks[name])] if legend else []), f"{name}/report.html") for name in names),
+        tuple(
+            (method, *([", ".join(marks[name])] if legend else []), f"{name}/report.html")
+            for name, method in methods.items()
+        ),
     )
     return Section("The models", "", (table,))
 

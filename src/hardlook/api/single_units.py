@@ -28,7 +28,7 @@ from hardlook.harness.runs.evaluation import build_worker, evaluate_batch
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.launch import make_job
 from hardlook.harness.runs.plan import find_units, list_units
-from hardlook.harness.runs.scoring import check_readings
+from hardlook.harness.runs.scoring import WITH, check_readings
 from hardlook.harness.sections import Example, Gallery, Picture, Section, Table
 from hardlook.report.compare.units import is_same_picture
 from hardlook.report.galleries import format_record_fields
@@ -107,12 +107,13 @@ def evaluate_single_units(
     options = fetch_options(parse_options(found.options, dict(given), found.card.name), show_progress)
     check_readings(found, options)
     job = make_job(benchmark, found, options, model, model_args, threads)
-    results = []
+    others = options.list_other_models(job.model).values() if job.model else ()
+    name, results = WITH.join([job.model or STORED, *others]), []
     for own, chosen in _list_by_fold(found, options, ids, given, model_args):
         worker = build_worker(replace(job, model_args=own))
         if found.setup is not None:
             found.setup(chosen, worker.model, show_progress)
-        results += _evaluate(found, options, chosen, worker.model, job.model or STORED)
+        results += _evaluate(found, options, chosen, worker.model, name)
     return UnitResults(found, results)
 
 

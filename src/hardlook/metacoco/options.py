@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
@@ -78,7 +79,7 @@ class MetaCocoOptions(BenchmarkOptions):
     level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
     interval: Method = option(
         "jackknife",
-        "Interval of scores that are no means over tasks (these have the paper's t): jackknife, percentile or bca.",
+        "Interval of scores that are not means over tasks (these have the paper's t): jackknife, percentile or bca.",
         changes="scores",
     )
 
@@ -154,6 +155,9 @@ class MetaCocoOptions(BenchmarkOptions):
 
 def _takes_default_encoder(model: str) -> bool:
     """Whether this learner classifies features and has no encoder of its own; False where it is not known here."""
+    module, colon, _ = model.partition(":")
+    if colon and module not in sys.modules:
+        return False  # No code is loaded to name a run: the name may come from the run.json of somebody else.
     try:
         learner = find(model, "few-shot-learner").factory()
     except HardlookError:

@@ -54,7 +54,7 @@ def write_report(scored: ScoredRun, *, examples: int = EXAMPLES, out: Path | Non
 
 def build_report_sections(scored: ScoredRun, examples: int = EXAMPLES) -> list[Section]:
     """The benchmark's sections and the notable units, every gallery cut to `examples` units; none for 0."""
-    own = scored.benchmark.report(scored.records, scored.scorecard)
+    own = scored.build_sections()
     sections = [limited for section in own if (limited := _limit_galleries(section, examples))]
     more = build_notable_units_section(scored, examples, list_shown_units(sections))
     return [*sections, more] if more else sections

@@ -24,7 +24,7 @@ def test_runs_are_found_at_any_depth_with_their_scores(made):
     stored = json.loads((made / "seg" / "strange" / "scores.json").read_text())["scores"][0]
     assert runs["seg/strange"].scores[0][:2] == ("miou", stored["value"])
     assert runs["seg/strange"].settings == "stranger=0.4"
-    assert runs["seg/strange"].model == "planted-segmenter"
+    assert runs["seg/strange"].method == "planted-segmenter"
 
 
 def test_a_run_can_be_served_itself(made):

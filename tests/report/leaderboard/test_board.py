@@ -147,7 +147,11 @@ def test_encoders_of_few_shot_learners_may_differ_and_transductive_learners_stan
         options, scores = {"encoder": encoder}, [score("blind", 0.5)]
         write_run(tmp_path / name, scores, benchmark="metacoco", model=name, options=options, parts=parts)
     board = board_of(tmp_path, marks=lambda model: ("transductive",) if model == "c" else ())
-    assert {entry.method: bool(entry.flags) for entry in board.entries} == {"a": False, "b": False, "c": True}
+    assert {entry.method: bool(entry.flags) for entry in board.entries} == {
+        "a with one": False,
+        "b with two": False,
+        "c with one": True,
+    }
 
 
 def test_scores_can_be_sorted_by_and_must_exist(tmp_path):

@@ -26,6 +26,7 @@ from hardlook.harness.runs.record_store import (
 )
 from hardlook.harness.runs.relative_paths import DIRECTORY, explain_missing_path, locate_options
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard, UnitCounts, merge_readings
+from hardlook.harness.sections import Section
 from hardlook.reading import reading
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 
 EXAMPLES = 5
+WITH = " with "
+"""Between the name of a model and that of one that it works with."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,15 @@ class ScoredRun:
     scorecard: Scorecard
     known_units: Sequence[Unit] | None = field(default=None, repr=False, compare=False)
     """The units, where they have been listed already."""
+
+    @property
+    def method(self) -> str:
+        """The model and those that it works with, such as an encoder, as tables and charts name them."""
+        return name_method(self.manifest, self.options)
+
+    def build_sections(self) -> Sequence[Section]:
+        """The sections of the run's report, where the model is named with those that it works with."""
+        return self.benchmark.report(self.records, replace(self.scorecard, model=self.method))
 
     def list_units(self) -> Sequence[Unit]:
         """The units of the run, listed again where they are not known."""
@@ -232,10 +244,28 @@ def read_run_records(folder: Path, benchmark: str) -> tuple[dict[str, Any], pl.D
     return manifest, read_records(run, schema, manifest["answers"]["fingerprint"], schema.light)
 
 
-def get_model_name(manifest: dict[str, Any]) -> str:
+def get_model_name(manifest: Mapping[str, Any]) -> str:
     """The name of a run's model.
 
     >>> get_model_name({"model": None})
     'stored predictions'
     """
     return str(manifest["model"]["name"]) if manifest["model"] else "stored predictions"
+
+
+def name_method(manifest: Mapping[str, Any], options: BenchmarkOptions) -> str:
+    """The name of a run's model and of those that it works with, such as `ridge with clip (size=84)`.
+
+    >>> name_method({"model": None}, BenchmarkOptions())
+    'stored predictions'
+    """
+    model = get_model_name(manifest)
+    return WITH.join([model, *(options.list_other_models(model).values() if manifest["model"] else ())])
+
+
+def name_stored_method(manifest: Mapping[str, Any], benchmark: Benchmark) -> str:
+    """The same from the options in `run.json`; the model alone where they cannot be used any more."""
+    try:
+        return name_method(manifest, parse_options(benchmark.options, dict(manifest["options"])))
+    except (HardlookError, TypeError, ValueError):
+        return get_model_name(manifest)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hardlook.errors import OptionError
+from hardlook.harness.runs.scoring import WITH
 from hardlook.report.run_report import list_model_marks
 
 if TYPE_CHECKING:
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def name_models(runs: Sequence[ScoredRun], names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The given names; else the models' own where they differ, else those of the folders; transductive ones marked."""
+    """The given names; else the models' own where they differ, else those of the folders; transductive ones marked.
+
+    A model's own name has the models that it works with, such as its encoder.
+    """
     if names:
         if len(names) != len(runs) or len(set(names)) != len(names) or not all(name.strip() for name in names):
             raise OptionError(
@@ -23,7 +27,7 @@ def name_models(runs: Sequence[ScoredRun], names: Sequence[str] | None = None) -
             )
         return tuple(names)
     models = [str(run.manifest["model"]["name"]) if run.manifest["model"] else "" for run in runs]
-    own = [model or "stored predictions" for model in models]
+    own = [run.method for run in runs]
     if len(set(own)) < len(own):
         own = shorten_paths([run.folder.path for run in runs])
     transductive = ["transductive" in list_model_marks(model) if model else False for model in models]
@@ -33,11 +37,19 @@ def name_models(runs: Sequence[ScoredRun], names: Sequence[str] | None = None) -
 def shorten_model_names(models: Sequence[str], room: int = 14) -> dict[str, str]:
     """Names for the labels of charts: their common start is left out where a name has more than `room` letters.
 
+    So is an encoder that all have.
+
     >>> shorten_model_names(["distance-mobile-sam", "distance-mobile-sam-first"])["distance-mobile-sam-first"]
     '…sam-first'
     >>> shorten_model_names(["ridge", "k-nn"])["ridge"]
     'ridge'
+    >>> shorten_model_names(["ridge with clip-large", "k-nn with clip-large"])["ridge with clip-large"]
+    'ridge'
     """
+    alone, encoders = [model.partition(WITH)[0] for model in models], {model.partition(WITH)[2] for model in models}
+    if len(encoders) == 1 and "" not in encoders and any(len(model) > room for model in models):
+        short = shorten_model_names(alone, room)
+        return {model: short[own] for model, own in zip(models, alone, strict=True)}
     ends = min(models), max(models)
     # The common start of the first and the last in alphabetical order is common to all.
     same = next((place for place, (a, b) in enumerate(zip(*ends, strict=False)) if a != b), len(ends[0]))

@@ -20,7 +20,7 @@ from hardlook.harness.benchmark import Benchmark, LazyUnits, Unit, draw_nothing
 from hardlook.harness.options import BenchmarkOptions, parse_options
 from hardlook.harness.records import Record
 from hardlook.harness.registry import STUDIES, find_benchmark, list_benchmarks
-from hardlook.harness.runs.scoring import list_stored_units
+from hardlook.harness.runs.scoring import get_model_name, list_stored_units, name_stored_method
 from hardlook.harness.sections import Picture
 from hardlook.reading import reading
 from hardlook.report.explorer.record_table import RecordTable, RunPair, pair_tables
@@ -58,7 +58,7 @@ class RunData:
     """
 
     def __init__(self, root: Path, trusted: Collection[str] = ()) -> None:
-        self.index, self.trusted = RunIndex(root), frozenset(trusted)
+        self.index, self.trusted = RunIndex(root, self._name_method), frozenset(trusted)
         self.root = self.index.root
         self._benchmarks: LRUCache[Benchmark] = LRUCache(64)
         self._states: LRUCache[RunState] = LRUCache(256)
@@ -101,6 +101,15 @@ class RunData:
         if benchmark.card.version != made:
             raise HardlookError(f"it was made by version {made} of {name}, this is version {benchmark.card.version}")
         return benchmark
+
+    def _name_method(self, manifest: Mapping[str, Any]) -> str:
+        """The model with those that it works with, where the benchmark may be loaded."""
+        name = str(manifest["benchmark"]["name"])
+        try:
+            benchmark = self._benchmarks.get_or_create(name, lambda: self._find_benchmark(name))
+        except HardlookError:
+            return get_model_name(manifest)
+        return name_stored_method(manifest, benchmark)
 
     def _find_benchmark(self, name: str) -> Benchmark:
         if name not in {*list_benchmarks(), *STUDIES, *self.trusted}:

@@ -10,13 +10,15 @@ import hashlib
 import os
 import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hardlook.errors import HardlookError
 from hardlook.harness.checked_json import parse_checked_json
 from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.scoring import get_model_name
 from hardlook.report.formatting import format_number
 
 # For so long what was read from disk is not read again.
@@ -30,8 +32,8 @@ ScoreRow = tuple[str, float, float | None, float | None]
 class ListedRun:
     """A run as the index shows it; `problem` says why it cannot be opened, or is empty.
 
-    `name` is its path below the served folder. `scores` are (name, value, low, high) over all units, and `scored` is
-    the number of units behind them; None where there are no scores.
+    `name` is its path below the served folder, `method` its model with those that it works with. `scores` are (name,
+    value, low, high) over all units, and `scored` is the number of units behind them; None where there are no scores.
     """
 
     key: str
@@ -41,16 +43,12 @@ class ListedRun:
     scores: tuple[ScoreRow, ...] = ()
     problem: str = ""
     scored: int | None = None
+    method: str = ""
 
     @property
     def benchmark(self) -> str:
         """The benchmark's name."""
         return str(self.manifest["benchmark"]["name"]) if self.manifest else ""
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        return str(self.manifest["model"]["name"]) if self.manifest.get("model") else "stored predictions"
 
     @property
     def units(self) -> str:
@@ -68,10 +66,14 @@ class ListedRun:
 
 
 class RunIndex:
-    """The runs below a folder, searched again after some seconds; `cut` where there were too many folders."""
+    """The runs below a folder, searched again after some seconds; `cut` where there were too many folders.
 
-    def __init__(self, root: Path) -> None:
+    `name_method` makes a run's `method` from its `run.json`.
+    """
+
+    def __init__(self, root: Path, name_method: Callable[[dict[str, Any]], str] = get_model_name) -> None:
         self.root = root.resolve()
+        self._name_method = name_method
         self._lock = threading.Lock()
         self._runs: tuple[ListedRun, ...] = ()
         self._read_at = -FRESH_SECONDS
@@ -97,7 +99,8 @@ class RunIndex:
                 self.cut = True
                 break
             if "run.json" in names:
-                runs.append(_read_run(self.root, Path(folder)))
+                run = _read_run(self.root, Path(folder))
+                runs.append(replace(run, method=self._name_method(run.manifest)) if run.manifest else run)
                 inner.clear()
             inner[:] = [name for name in inner if not name.startswith(".")]
         return runs

@@ -60,7 +60,7 @@ def build_run_view(data: RunData, key: str, parameters: urls.Parameters) -> dict
         "benchmark": card.title,
         "facts": [
             ("Benchmark", f"{card.name} {card.version}"),
-            ("Model", run.model),
+            ("Model", run.method),
             *([("Settings", run.settings)] if run.settings else []),
             ("Units", run.units),
             ("Date", str(run.manifest["created"])[:10]),
@@ -186,7 +186,7 @@ def _build_row(run: ListedRun, names: list[str]) -> dict[str, Any]:
         "key": run.key,
         "name": run.name,
         "address": urls.run_url(run.key),
-        "model": run.model,
+        "method": run.method,
         "settings": run.settings,
         "units": run.units,
         "day": str(run.manifest["created"])[:10],

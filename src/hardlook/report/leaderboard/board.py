@@ -23,6 +23,7 @@ from hardlook.errors import HardlookError, OptionError
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, ScoreMeaning
 from hardlook.harness.options import parse_options
 from hardlook.harness.published import PublishedResult
+from hardlook.harness.runs.scoring import name_stored_method
 from hardlook.harness.scorecard import Score
 from hardlook.report.formatting import format_slice
 from hardlook.report.leaderboard.runs import LeaderboardRun, SkippedRun
@@ -272,8 +273,10 @@ def make_run_entries(
     """All entries in the order of their runs, and the one that the others are compared with."""
     settings = [collect_settings(run, benchmark.card.role) for run in runs]
     first = find_first_run(settings)
-    named = [(run.scorecard.model, (run.manifest["model"] or {}).get("args", {}), run.folder) for run in runs]
-    models = {model for model, _, _ in named}
+    methods = [name_stored_method(run.manifest, benchmark) for run in runs]
+    arguments = [(run.manifest["model"] or {}).get("args", {}) for run in runs]
+    named = list(zip(methods, arguments, (run.folder for run in runs), strict=True))
+    models = {run.scorecard.model for run in runs}
     transductive = {model for model in models if marks and "transductive" in marks(model)}
     entries = []
     for run, name, own in zip(runs, name_runs(named), settings, strict=True):
