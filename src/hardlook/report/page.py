@@ -5,9 +5,12 @@ Nothing on a page depends on the time of rendering, so that the same run gives t
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,7 @@ from hardlook.harness.scorecard import Reading, Score, Scorecard
 from hardlook.harness.sections import Gallery, Section, Table
 from hardlook.report.block_names import name_blocks
 from hardlook.report.charts import draw
+from hardlook.report.charts.palette import stylesheet
 from hardlook.report.formatting import format_count, format_number, pluralize
 from hardlook.report.galleries import Pictures, Records, draw_gallery
 from hardlook.report.html_tables import draw_block_name, draw_html_table
@@ -30,7 +34,6 @@ from hardlook.report.scorecard_tables import (
     factor_out_constant_columns,
 )
 from hardlook.report.statements import choose_headline_scores, describe_run, describe_slices
-from hardlook.report.templates import render_template
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -335,3 +338,29 @@ def _draw_other_scores(scores: Sequence[Score], known: Mapping[str, ScoreMeaning
     sentence, columns, rows = factor_out_constant_columns(table.columns, table.rows, ("reading", "comparable"))
     text = element("p", render_inline(sentence)) if sentence else ""
     return text + draw_html_table("other-scores", columns, rows, decimals=table.decimals, title=table.title)
+
+
+def render_template(template: str, **values: object) -> str:
+    """Fill in the template of that file name; texts are escaped, `Markup` is not.
+
+    The stylesheet, the script and the Content-Security-Policy are added here. The policy names the script by its hash,
+    so that a script in a label could not run even if escaping failed.
+    """
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    style, script = stylesheet() + _read("style.css"), _read("table.js") + _read("folding.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    policy = (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+    return environment.from_string(_read(template)).render(
+        style=Markup(style), script=Markup(script), policy=Markup(policy), **values
+    )
+
+
+def _read(name: str) -> str:
+    # The hash is that of what the browser parses, which has no carriage returns.
+    return files("hardlook.report").joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
