@@ -13,8 +13,8 @@ from hardlook.report.charts import draw_svg
 from hardlook.report.charts.flat import describe_flat
 from hardlook.report.formatting import format_number
 from hardlook.report.markup import render_inline, render_paragraphs, strip_backticks
-from hardlook.report.score_display import choose_score_decimals, format_score_interval
 from hardlook.report.page import render_template
+from hardlook.report.score_display import choose_score_decimals, format_score_interval
 
 _MAX_PREVIEW_ROWS = 12
 
