@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from hardlook.metrics.confusion import confusion_counts
 from hardlook.metrics.mean_iou import MeanIoU, class_counts, class_iou, mean_iou
-from hardlook.metrics.open_miou import OpenMeanIoU, harmonic_mean, open_miou, soft_counts, soft_counts_by_image
+from hardlook.metrics.open_miou import (
+    OpenMeanIoU,
+    OpenMiouResult,
+    harmonic_mean,
+    open_miou,
+    soft_counts,
+    soft_counts_by_image,
+)
 
 # The package exports the function of the same name.
 arrays = sys.modules["hardlook.metrics.arrays"]
@@ -408,3 +415,10 @@ def test_soft_counts_of_stacked_matrices_are_those_of_each():
         assert found.shape == (2, 5, 3, 3)
         for place in np.ndindex(2, 5):
             np.testing.assert_allclose(found[place], soft_counts(counts[place], SIMILARITY_A), rtol=1e-14)
+
+
+def test_a_result_counts_no_pixels_unless_it_says_so():
+    scores = scored(TRUTH, PREDICTION_A, SIMILARITY_A)
+    assert (scores.pixels, scores.no_label) == (9, 0)
+    bare = OpenMiouResult(scores.open, scores.vanilla)
+    assert (bare.pixels, bare.no_label) == (0, 0)

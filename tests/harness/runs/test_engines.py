@@ -110,3 +110,22 @@ def test_failures_inside_workers_carry_their_traceback(tmp_path, forked_workers)
         tmp_path, engine="processes", model="troubled_segmenters:Raises", args={"scenes": "5"}, max_failures=0.5
     )
     assert "troubled_segmenters.py" in done.scored.failures["traceback"][0]
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [
+        ({"name": "processes", "workers": 3}, ("processes", 3, 0.0)),
+        ({"name": "processes", "workers": 3, "unit_timeout": 9.0}, ("processes", 3, 9.0)),
+        ({"name": "inline", "workers": 3, "unit_timeout": 9.0}, ("processes", 1, 9.0)),
+        ({"name": "inline", "workers": 3, "prefetch": 2}, ("inline", 2)),
+    ],
+)
+def test_units_with_a_time_limit_run_in_one_process_unless_more_are_asked_for(monkeypatch, options, chosen):
+    monkeypatch.setattr(
+        engines,
+        "evaluate_in_processes",
+        lambda job, batches, workers, unit_timeout: ("processes", workers, unit_timeout),
+    )
+    monkeypatch.setattr(engines, "evaluate_inline", lambda job, worker, batches, prefetch: ("inline", prefetch))
+    assert engines._choose_engine(EngineOptions(**options), Job("closed-miou"), None, []) == chosen

@@ -198,9 +198,18 @@ def test_a_cluster_is_joined_only_where_an_address_names_it(monkeypatch, given, 
     assert ray.init_options.get("num_cpus") == (2 if used == "local" else None)
 
 
-def test_a_worker_that_no_node_can_hold_is_refused(monkeypatch):
-    with pytest.raises(RunError, match=r"a worker needs 0\.5 GPU, the Ray cluster has 0"):
-        evaluate(monkeypatch, SmallRay(), gpus=0.5)
+@pytest.mark.parametrize(
+    ("resources", "gpus", "words"),
+    [
+        ({"CPU": 2.0}, 0.5, r"a worker needs 0\.5 GPU, the Ray cluster has 0"),
+        ({"CPU": 2.0, "GPU": 1.0}, 2.0, "a worker needs 2 GPU, the Ray cluster has 1"),
+        ({"CPU": 0.5}, 0.0, r"a worker needs 1 CPU, the Ray cluster has 0\.5"),
+        ({"GPU": 4.0}, 1.0, "a worker needs 1 CPU, the Ray cluster has 0"),
+    ],
+)
+def test_a_worker_that_no_node_can_hold_is_refused(monkeypatch, resources, gpus, words):
+    with pytest.raises(RunError, match=f"{words}(\n|$)"):
+        evaluate(monkeypatch, SmallRay(resources=resources), gpus=gpus)
 
 
 class SlowRay(SmallRay):

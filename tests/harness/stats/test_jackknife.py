@@ -10,7 +10,7 @@ from scipy import stats
 
 from hardlook.harness.stats import bootstrap_mean, bootstrap_score, bootstrap_scores, ratio
 from hardlook.harness.stats.bootstrap import assign_groups, leave_each_out, measure_spread
-from hardlook.harness.stats.jackknife import Spread, add_variances, jackknife_bounds
+from hardlook.harness.stats.jackknife import Spread, SpreadMeter, add_variances, jackknife_bounds
 
 
 def rng(seed=0):
@@ -260,3 +260,14 @@ def test_a_value_beyond_its_range_is_of_no_known_range(span):
         for value in (-1e-12, 1 + 1e-12):
             low, high = bounds_of(value, spread(0.1, 9), span=span, rests_on=10)
             assert 0 <= low <= high <= 1
+
+
+@pytest.mark.parametrize("cuts", [[3], [5], [2, 5, 8], [1, 2, 3, 4, 5, 6, 7, 8]])
+def test_the_spread_does_not_depend_on_how_the_clusters_come_in(cuts):
+    sizes, scores = np.array([3, 2, 4]), rng(4).random((9, 2))
+    whole, parts = SpreadMeter(np.array([0.5, 0.25]), sizes), SpreadMeter(np.array([0.5, 0.25]), sizes)
+    whole.add(scores)
+    for part in np.split(scores, cuts):
+        parts.add(part)
+    for name in ("standard_error", "freedom", "tails", "slope"):
+        np.testing.assert_allclose(getattr(parts.measure(), name), getattr(whole.measure(), name), rtol=1e-12)

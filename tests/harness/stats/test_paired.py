@@ -235,6 +235,9 @@ def test_no_units_have_no_p() -> None:
     assert math.isnan(test.p_value) and math.isnan(test.difference)
     undefined = permutation_test([[0, 0]], [[0, 0]], ratio, rng=rng())
     assert math.isnan(undefined.p_value)
+    # Nothing is swapped where the difference itself is undefined.
+    for one, n in ((test, 0), (undefined, 1)):
+        assert (one.n, one.swaps, one.undefined, one.exact, one.swapped) == (n, 0, 0, True, "unit")
 
 
 def test_undefined_swaps_are_counted_against_significance() -> None:

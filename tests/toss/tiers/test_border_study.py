@@ -147,3 +147,12 @@ def test_shares_of_undecided_pixels_are_in_percent_all_over_the_page():
 def test_blank_maps_alone_have_no_width():
     summary = summarise_borders("model", [Border(0.25, float("nan"))] * 3)
     assert (summary.width, summary.blank, summary.undecided.value) == (None, 3, 0.25)
+
+
+def test_the_width_is_the_undecided_pixels_over_the_closed_contour():
+    grey = np.zeros((512, 512), np.float32)
+    grey[100:104, 100:104] = 0.6  # inside the threshold, and undecided: 16 pixels with a contour of 4 x 3 steps
+    assert measure_border(grey) == Border(16 / 512**2, 16 / 12)
+    for value, undecided in ((0.1, 0), (0.11, 16), (0.89, 16), (0.9, 0)):
+        grey[100:104, 100:104] = value
+        assert measure_border(grey).undecided == undecided / 512**2

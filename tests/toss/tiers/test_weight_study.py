@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tier_lists import tier_lists
 
-from hardlook.data.toss_pairs import Pair, locate_tier_list, write_pairs
+from hardlook.data.toss_pairs import Pair, list_pair_files, locate_fixed_list, locate_tier_list, write_pairs
 from hardlook.errors import DataError
 from hardlook.toss.published import read_numbers
 from hardlook.toss.tiers.attributes import AttributeRow, read_attributes, write_attributes
@@ -206,3 +206,24 @@ def test_weights_of_stacked_shares_add_up_to_five_in_each():
     assert found.sum(-1) == pytest.approx(np.full((3, 2), 5.0))
     for place in np.ndindex(3, 2):
         assert found[place] == pytest.approx(5 * salience[place] * iou[place] / (salience[place] @ iou[place]))
+
+
+def test_pairs_of_other_tiers_and_of_the_fixed_lists_give_no_partition(tmp_path):
+    write_pairs(locate_tier_list(tmp_path, 1, 0, "easy_sal").path, [Pair("1_a", "1_b", 1, 0, "easy_sal")])
+    write_pairs(locate_tier_list(tmp_path, 3).path, [Pair("1_cup_1", "1_cup_2", 3, -1)])
+    fixed = locate_fixed_list(tmp_path, "own", 0)
+    write_pairs(fixed.path, [Pair("1_e", "1_f", 0, 0)])
+    assert {file.tier for file in list_pair_files(tmp_path)} == {0, 1, 3}
+    assert read_list_partitions(tmp_path) == ({"1_a": "easy_sal"}, {"1_a": 1})
+
+
+def test_masks_that_lack_one_of_the_two_numbers_have_no_weight():
+    rows = [row(f"{n}_a", 0.5, 0.5) for n in range(4)]
+    partitions = {f"{n}_a": name for n, name in enumerate(ORDER)}
+    more = [row("4_a", None, 1.0), row("5_a", 1.0, None), row("6_a", None, None), row("7_a", 1.0, 1.0)]
+    placed = {**partitions, "4_a": ORDER[0], "5_a": ORDER[1], "6_a": ORDER[2]}
+    assert partition_weights([*rows, *more], placed) == partition_weights(rows, partitions)
+    ours, plain = weight_intervals([*rows, *more], placed), weight_intervals(rows, partitions)
+    assert [ours[name].value for name in ORDER] == [plain[name].value for name in ORDER] == [1.25] * 4
+    with pytest.raises(DataError, match=r"is easy_sal \(4 masks have a partition, 3 of them both numbers\)"):
+        partition_weights([more[0], *rows[1:]], {**partitions, "4_a": ORDER[0]})
