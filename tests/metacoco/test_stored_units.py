@@ -1,6 +1,7 @@
 """MetaCoCo on labelled images of tables, shards and Python objects: as on the same files in folders."""
 
 import json
+import shutil
 import tarfile
 
 import PIL.Image
@@ -12,7 +13,7 @@ from hardlook.data.concept_context import list_images
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.metacoco.options import MetaCocoOptions
-from hardlook.metacoco.units import list_sources, list_units, make_source
+from hardlook.metacoco.units import list_sources, list_units, load_images, make_source
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -57,17 +58,21 @@ def write_hf(folder, rows, *, names):
     return folder
 
 
+def add_samples(archive, rows):
+    for row in rows:
+        stem = row.name.replace("/", "-").removesuffix(".png")
+        stored.add_member(archive, f"{stem}.png", row.path.read_bytes())
+        stored.add_member(archive, f"{stem}.cls", row.concept.encode())
+        stored.add_member(archive, f"{stem}.json", json.dumps({"context": row.context}).encode())
+
+
 @pytest.fixture(scope="module")
 def formats(written, tmp_path_factory):
     folder = tmp_path_factory.mktemp("formats")
     rows = list_images(written)
     test = [row for row in rows if row.split == "test"]
     with tarfile.open(folder / "0.tar", "w") as archive:
-        for row in test:
-            stem = row.name.replace("/", "-").removesuffix(".png")
-            stored.add_member(archive, f"{stem}.png", row.path.read_bytes())
-            stored.add_member(archive, f"{stem}.cls", row.concept.encode())
-            stored.add_member(archive, f"{stem}.json", json.dumps({"context": row.context}).encode())
+        add_samples(archive, test)
     return {
         "root": {"root": written},
         "hf-dataset": {"hf-dataset": write_hf(folder / "hf", rows, names=sorted({row.concept for row in rows}))},
@@ -126,12 +131,62 @@ def test_sources_name_what_was_hashed(formats):
     assert files == [f"hf-dataset {split} {split}-00000-of-00001.parquet" for split in ("test", "train", "val")]
 
 
-def test_options_that_need_files_are_refused(formats):
-    for more in ({"skip_corrupt": True}, {"near_duplicates": "drop"}):
-        with pytest.raises(OptionError, match="need files"):
-            list_units(MetaCocoOptions(data=formats["webdataset"], **more))
+def test_columns_are_for_tables(formats):
     with pytest.raises(OptionError, match="--columns without hf-dataset"):
         list_units(MetaCocoOptions(data=formats["root"], columns="label=kind"))
+
+
+@pytest.fixture(scope="module")
+def spoiled(written, tmp_path_factory):
+    """The same images in three layouts: a copy of one in other bytes under another concept, and one that is cut off."""
+    folder = tmp_path_factory.mktemp("spoiled")
+    world = shutil.copytree(written, folder / "world")
+    (world / "manifest.csv").unlink()
+    dog, *_, cut = sorted((world / "test" / "dog").rglob("*.png"))
+    PIL.Image.open(dog).save(world / "test" / "cat" / "fog" / "copy.png", compress_level=0)
+    cut.write_bytes(cut.read_bytes()[:300])
+    rows = list_images(world)
+    with tarfile.open(folder / "0.tar", "w") as archive:
+        add_samples(archive, [row for row in rows if row.split == "test"])
+    return {
+        "root": {"root": world},
+        "hf-dataset": {"hf-dataset": write_hf(folder / "hf", rows, names=sorted({row.concept for row in rows}))},
+        "webdataset": {"webdataset": folder / "0.tar"},
+    }
+
+
+def test_corrupt_images_and_near_duplicates_are_found_as_in_folders(spoiled):
+    for name, data in spoiled.items():
+        with pytest.raises(DataError, match=r"1 of \d+ images cannot be read") as caught:
+            make_source(MetaCocoOptions(data=data, near_duplicates="drop"))
+        assert "--skip-corrupt" in caught.value.remedy
+        with pytest.raises(DataError, match="2 images show the same picture as others") as caught:
+            make_source(MetaCocoOptions(data=data, skip_corrupt=True, near_duplicates="refuse"))
+        assert ("data inspect" in caught.value.remedy) == (name == "root")
+        source = make_source(MetaCocoOptions(data=data, skip_corrupt=True, near_duplicates="drop"))
+        assert len(source.corrupt) == 1 and len(source.similar) == 2, name
+        notes = {note.what: note.count for note in load_images(source).left_out}
+        assert notes == {"corrupt images": 1, "near-duplicate images": 2}, name
+
+
+def test_scores_without_them_are_those_of_the_folders(spoiled):
+    given = {**SMALL, "skip_corrupt": True, "near_duplicates": "drop"}
+    expected = InMemoryRun("metacoco", {**given, "data": spoiled["root"]}).records("planted-learner")
+    for name in ("hf-dataset", "webdataset"):
+        records = InMemoryRun("metacoco", {**given, "data": spoiled[name]}).records("planted-learner")
+        assert records["concepts"].to_list() == expected["concepts"].to_list(), name
+        assert records["correct"].to_list() == expected["correct"].to_list(), name
+
+
+def test_near_duplicates_of_an_object_are_dropped_and_its_broken_items_named(spoiled):
+    """An item of an object is its image with its label: where it cannot be read, its label is not known either."""
+    rows = [row for row in list_images(spoiled["root"]["root"]) if row.split == "test"]
+    with pytest.raises(DataError, match="cannot be read") as caught:
+        MetaCocoOptions(data={"dataset": LabelledFiles(rows)}, skip_corrupt=True)
+    assert "item 80" in caught.value.what
+    sound = [row for row in rows if row.path.stat().st_size != 300]
+    source = make_source(MetaCocoOptions(data={"dataset": LabelledFiles(sound)}, near_duplicates="drop"))
+    assert len(source.similar) == 2
 
 
 def test_columns_of_other_names(formats, tmp_path):

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from hardlook.data.concept_context import ConceptContextImage
 from hardlook.data.images import read_image
+from hardlook.data.stored_files import Stored, hash_stored, read_stored_image
 from hardlook.errors import DataError
 from hardlook.file_hashes import default_cache_file, hash_files
 from hardlook.fingerprints import hash_array
@@ -91,28 +92,27 @@ class SimilarImages:
 
 
 def decode_images(
-    paths: Sequence[Path], *, folder: Path | None = None, advance: Callable[[int], object] | None = None
+    images: Sequence[Path | Stored], *, folder: Path | None = None, advance: Callable[[int], object] | None = None
 ) -> DecodedImages:
-    """Decode every image that was not decoded before; a file that is missing, empty or no image is listed as corrupt.
+    """Decode every image that was not decoded before; one that is missing, empty or no image is listed as corrupt.
 
-    `folder` holds the cache, `decoded-images.sqlite` (default: that of file hashes). `advance(count)` is called with
-    the number of images done.
+    Images are files, or lie inside files or objects (`hardlook.data.stored_files`). `folder` holds the cache,
+    `decoded-images.sqlite` (default: that of file hashes). `advance(count)` is called with the number of images done.
     """
     folder = folder or default_cache_file().parent
-    corrupt = {position: why for position, path in enumerate(paths) if (why := _find_fault(path))}
-    usable = [position for position in range(len(paths)) if position not in corrupt]
-    hashed = hash_files([paths[position] for position in usable], cache=folder / default_cache_file().name)
-    contents = dict(zip(usable, hashed, strict=True))
-    first = dict(zip(reversed(hashed), reversed(usable), strict=True))
+    contents, corrupt = _hash_contents(images, folder / default_cache_file().name)
+    first: dict[str, int] = {}
+    for position, content in contents.items():
+        first.setdefault(content, position)
     known = _load_decoded(folder / "decoded-images.sqlite", list(first))
     fresh = [content for content in first if content not in known]
     faults: dict[str, str] = {}
     if advance is not None:
-        advance(len(paths) - len(fresh))
+        advance(len(images) - len(fresh))
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:  # OpenCV and Pillow release the interpreter lock
         for start in range(0, len(fresh), 256):
             some = fresh[start : start + 256]
-            made = dict(zip(some, pool.map(_decode, [paths[first[content]] for content in some]), strict=True))
+            made = dict(zip(some, pool.map(_decode, [images[first[content]] for content in some]), strict=True))
             good = {content: value for content, value in made.items() if not isinstance(value, str)}
             faults |= {content: value for content, value in made.items() if isinstance(value, str)}
             known |= good
@@ -121,10 +121,29 @@ def decode_images(
                 advance(len(some))
     corrupt |= {position: faults[content] for position, content in contents.items() if content in faults}
     nothing = ("", bytes(SIDE * SIDE))
-    rows = [known.get(contents.get(position, ""), nothing) for position in range(len(paths))]
+    rows = [known.get(contents.get(position, ""), nothing) for position in range(len(images))]
     thumbnails = np.frombuffer(b"".join(thumbnail for _, thumbnail in rows), np.uint8).reshape(-1, SIDE, SIDE)
-    named = tuple("" if position in corrupt else contents[position] for position in range(len(paths)))
+    named = tuple("" if position in corrupt else contents[position] for position in range(len(images)))
     return DecodedImages(named, tuple(pixels for pixels, _ in rows), thumbnails, dict(sorted(corrupt.items())))
+
+
+def _hash_contents(images: Sequence[Path | Stored], cache: Path) -> tuple[dict[int, str], dict[int, str]]:
+    """Hashes of contents by position, and what is wrong with those that have nothing to decode."""
+    corrupt: dict[int, str] = {}
+    hashed: dict[int, str] = {}
+    files: dict[int, Path] = {}
+    for position, image in enumerate(images):
+        if not isinstance(image, Path):
+            try:
+                hashed[position] = hash_stored(image)
+            except DataError as error:
+                corrupt[position] = error.what
+        elif why := _find_fault(image):
+            corrupt[position] = why
+        else:
+            files[position] = image
+    hashed |= zip(files, hash_files(list(files.values()), cache=cache), strict=True)
+    return dict(sorted(hashed.items())), corrupt
 
 
 def _find_fault(path: Path) -> str | None:
@@ -137,10 +156,10 @@ def _find_fault(path: Path) -> str | None:
         return f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
 
 
-def _decode(path: Path) -> tuple[str, bytes] | str:
+def _decode(file: Path | Stored) -> tuple[str, bytes] | str:
     """The hash of the pixels and the thumbnail, or what is wrong with the file."""
     try:
-        image = read_image(path)
+        image = read_image(file) if isinstance(file, Path) else read_stored_image(file)
     except DataError as error:
         return error.what
     return hash_array(image), make_thumbnail(image).tobytes()

@@ -239,9 +239,6 @@ def make_source(options: MetaCocoOptions) -> ImageSource:
     if not source.path:
         return replace(source, fingerprint=_make_world(source).fingerprint())
     dataset = source.open()
-    if kind != ROOT and (options.skip_corrupt or options.near_duplicates != "keep"):
-        what = f"--skip-corrupt and --near-duplicates need files, and --data {kind} has none"
-        raise OptionError(what, remedy="leave them out, or write the images as files")
     if options.skip_corrupt or options.near_duplicates != "keep":
         source = _decode_source(dataset, source, options)
         dataset = drop_images(dataset, {*source.corrupt, *source.similar})
@@ -253,7 +250,7 @@ def _decode_source(dataset: ConceptContextDataset, source: ImageSource, options:
     """The source with its corrupt images and near-duplicates listed, or an error where the options refuse them."""
     tested = source.choose_split(dataset.splits)
     rows = dataset.rows if options.near_duplicates != "keep" else dataset.of_split(tested)
-    decoded = decode_images([row.path for row in rows])
+    decoded = decode_images([row.file or row.path for row in rows])
     if decoded.corrupt and not options.skip_corrupt:
         (place, why), *_ = decoded.corrupt.items()
         what = f"{len(decoded.corrupt)} of {len(rows)} images cannot be read; the first: {why}"
@@ -266,7 +263,8 @@ def _decode_source(dataset: ConceptContextDataset, source: ImageSource, options:
     similar = find_leaks(rows, decoded, tested)
     if similar and options.near_duplicates == "refuse":
         what = f"{len(similar)} images show the same picture as others: {', '.join(similar[:EXAMPLES])}"
-        remedy = "`hardlook data inspect --decode` shows them; leave them out by --near-duplicates drop"
+        shown = "`hardlook data inspect --decode` shows them; " if source.kind == ROOT else ""
+        remedy = f"{shown}leave them out by --near-duplicates drop"
         raise DataError(what + (", ..." if len(similar) > EXAMPLES else ""), file=source.path, remedy=remedy)
     return replace(source, similar=similar)
 
@@ -340,11 +338,14 @@ def _load_dataset(dataset: ConceptContextDataset, source: ImageSource) -> TaskIm
     if source.without:
         why = "another split has the same content; `hardlook data inspect` lists all of them"
         left_out.append(LeftOut("images in two splits", len(source.without), why, source.without[:EXAMPLES]))
+    # Folders and manifests can be inspected.
+    in_files = source.kind == ROOT
     if source.similar:
-        why = "another image shows the same picture; `hardlook data inspect --decode` shows all of them"
+        shown = "; `hardlook data inspect --decode` shows all of them" if in_files else ""
+        why = f"another image shows the same picture{shown}"
         left_out.append(LeftOut("near-duplicate images", len(source.similar), why, source.similar[:EXAMPLES]))
     if source.corrupt:
-        why = "they cannot be read; `hardlook data inspect --decode` says why"
+        why = "they cannot be read" + ("; `hardlook data inspect --decode` says why" if in_files else "")
         left_out.append(LeftOut("corrupt images", len(source.corrupt), why, source.corrupt[:EXAMPLES]))
     contents = tuple(hash_of[row.name] for row in kept)
     stored = tuple(row.file for row in kept if row.file is not None)

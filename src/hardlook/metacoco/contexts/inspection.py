@@ -132,7 +132,7 @@ def decode_dataset(dataset: ConceptContextDataset, progress: StartProgress | Non
     """Decode all images of a dataset; see `DecodedFiles`. `progress` starts a bar over (total, done) images."""
     advance = progress(len(dataset.rows), 0) if progress else None
     decoded = decode_images(
-        [row.path for row in dataset.rows], advance=(lambda count: advance(count, 0)) if advance else None
+        [row.file or row.path for row in dataset.rows], advance=(lambda count: advance(count, 0)) if advance else None
     )
     groups = [_name_group(dataset, group) for group in group_similar_images(decoded)]
     # Groups that are wrong first; the sort is stable.
