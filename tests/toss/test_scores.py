@@ -368,3 +368,9 @@ def test_without_cosines_no_level_is_split():
     cosines = {"split": ["L2+L3"] * 4, "shots": [1, 1, 5, 5], "similarity": [0.25, 0.75, 0.5, 0.625]}
     split, mean = split_levels(pl.DataFrame(cosines), 1)
     assert mean == 0.5 and split["split"].to_list() == ["L3", "L2", "L3", "L2"]
+    split, mean = split_levels(pl.DataFrame(cosines), 5)
+    assert mean == 0.5625 and split["split"].to_list() == ["L3", "L2", "L3", "L2"]
+    # Pairs without a cosine, and of other levels, have no part in the mean.
+    others = {"split": ["L2+L3", "L0"], "shots": [5, 5], "similarity": [-2.0, 0.0]}
+    more = pl.concat([pl.DataFrame(cosines), pl.DataFrame(others)])
+    assert split_levels(more, 5)[1] == 0.5625
