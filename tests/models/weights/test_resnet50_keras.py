@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from hardlook.errors import DataError, ModelError
-from hardlook.models.weights.install import get_weights_status
+from hardlook.models.weights.install import get_weights_status, locate_weights
 from hardlook.models.weights.resnet50_keras import NAME, read_resnet50, read_shards, rename
 
 torch = pytest.importorskip("torch")
@@ -74,6 +74,23 @@ def test_the_names_are_those_of_the_backbone(weights):
     assert sum(value.numel() for value in weights.values()) == 25_636_712  # all that the package holds
     backbone.load_state_dict(weights)
     assert weights["fc.weight"].shape == (1000, 2048) and weights["conv1.weight"].shape == (64, 3, 7, 7)
+
+
+@pytest.mark.real
+def test_strides_and_epsilon_are_those_of_the_description(weights):
+    layers = json.loads(locate_weights(NAME)["model.json"].read_text())["modelTopology"]["model_config"]["config"][
+        "layers"
+    ]
+    given = {layer["config"]["name"]: layer["config"] for layer in layers}
+    backbone = build_backbone("resnet50-keras", classes=1000)
+    modules = dict(backbone.named_modules())
+    for name, settings in given.items():
+        if "epsilon" in settings:
+            assert modules[rename(f"{name}/gamma").removesuffix(".weight")].eps == settings["epsilon"]
+        elif "kernel_size" in settings:
+            layer = modules[rename(f"{name}/kernel").removesuffix(".weight")]
+            assert (list(layer.stride), list(layer.kernel_size)) == (settings["strides"], settings["kernel_size"])
+            assert (layer.bias is not None) == settings["use_bias"]
 
 
 def read_photograph(path):

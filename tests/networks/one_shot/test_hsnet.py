@@ -74,6 +74,20 @@ def test_correlations_are_cosines_and_masked_positions_have_none(network, pairs)
         assert (batch, layers) == tuple(level.shape[:2])
 
 
+def test_opposite_features_have_no_correlation():
+    axis = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.6, 0.8]]).T.reshape(1, 1, 2, 1, 3)
+    expected = torch.tensor([[1, 0, 0.6], [0, 1, 0], [0.6, 0, 1]])
+    torch.testing.assert_close(correlate(axis, axis).view(3, 3), expected)
+
+
+def test_ignored_pixels_are_not_the_class(network, pairs):
+    masks = pairs[2][:, 0].clone()
+    masks[:, :30] = 255
+    features = tuple(torch.randn(2, 3, 4, side, side) for side in (13, 7, 4))
+    given, without = (network.describe(features, one) for one in (masks, (masks == 1).byte()))
+    assert all(torch.equal(*pair) for pair in zip(given, without, strict=True))
+
+
 def test_pairs_do_not_mix_supports_have_no_order_and_encoding_once_is_enough(network, pairs):
     query, supports, masks = pairs
     with torch.no_grad():
@@ -88,7 +102,7 @@ def test_pairs_do_not_mix_supports_have_no_order_and_encoding_once_is_enough(net
         shots = network.match_shots(*single, (97, 97))
     torch.testing.assert_close(moved.flip(0), together, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(alone, together[1:], atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(alone.softmax(1), shots.softmax(2).mean(1), atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(alone.exp(), shots.softmax(2).mean(1), atol=1e-6, rtol=1e-4)
 
 
 def test_several_supports_vote_as_released(network, monkeypatch):

@@ -102,6 +102,23 @@ def test_training_leaves_the_backbone_alone_unless_released(pairs):
         assert bool(changed) == released and all("running" in name or "batches" in name for name in changed)
 
 
+def test_the_loss_is_that_of_the_logits_and_the_mean_one_of_the_scales(network, pairs):
+    query, supports, masks = (one[:1] for one in pairs)
+    labels = masks[:, 0].long()
+    with torch.no_grad():
+        loss, logits = network.loss(query, labels, supports, masks)
+        main, scales = network.enrich(network.encode(query), network.describe_shots(supports, masks))
+    assert [tuple(one.shape[2:]) for one in scales] == [(side, side) for side in SMALL]
+    losses = [
+        functional.cross_entropy(
+            functional.interpolate(one, (41, 33), mode="bilinear", align_corners=True), labels, ignore_index=255
+        )
+        for one in (main, *scales)
+    ]
+    torch.testing.assert_close(loss, losses[0] + sum(losses[1:]) / 4)
+    torch.testing.assert_close(functional.cross_entropy(logits, labels, ignore_index=255), losses[0])
+
+
 def test_weights_of_the_backbone_go_to_the_stages():
     torch.manual_seed(0)
     backbone = build_backbone("resnet50-keras", classes=10).eval()
