@@ -122,3 +122,21 @@ def test_a_benchmark_of_this_process_is_called_by_its_object(monkeypatch):
     )
     plain = {"name": "planted-segmenter", "args": {"ragged": 0.0}}
     assert "model_args" not in build_rerun_command({**stored, "model": plain})
+
+
+def test_options_that_are_unknown_or_lists_or_switched_on():
+    options = {"compare": ["wup", "lch"], "gone": 4, "keep_predictions": True, "level": 0.9}
+    stored = {"benchmark": {"name": "open-miou"}, "options": options, "model": None}
+    words = shlex.split(build_rerun_command(stored, unit="u"))
+    defaults = find_benchmark("open-miou").options.model_construct()
+    assert values(words, "--compare") == ["wup,lch"] and values(words, "--level") == ["0.9"]
+    assert ("--keep-predictions" in words) == (defaults.keep_predictions is False) and "--gone" not in words
+
+
+def test_values_below_and_above_a_default_are_both_said_in_a_call():
+    model = {"name": "Net", "args": {}, "object": "the model is an object of Net"}
+    defaults = find_benchmark("closed-miou").options.model_construct()
+    for scenes in (defaults.scenes - 1, defaults.scenes + 1):
+        assert f"scenes={scenes}" in build_rerun_command({**manifest(scenes=scenes), "model": model})
+        assert f"--scenes {scenes}" in build_rerun_command(manifest(scenes=scenes))
+    assert "scenes" not in build_rerun_command({**manifest(scenes=defaults.scenes), "model": model})

@@ -2,18 +2,22 @@
 
 import json
 import os
+import platform
 import socket
+import sys
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
 import hardlook
-from hardlook.errors import RunError
+from hardlook.errors import ChangedRun, DamagedFile, RunError, RunWarning
 from hardlook.harness.runs import sessions
 from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.record_store import list_parts, write_part
 from hardlook.harness.runs.sessions import (
     Session,
     claim_run,
@@ -22,6 +26,7 @@ from hardlook.harness.runs.sessions import (
     list_sessions,
     list_versions,
 )
+from hardlook.models.identity import ModelIdentity
 
 MEMORY = Path("/proc/meminfo")
 
@@ -158,3 +163,73 @@ def test_a_note_that_cannot_be_opened_belongs_to_nobody(folder, monkeypatch):
     with claim_run(folder, (2, 3)), pytest.raises(RunError) as caught, claim_run(folder):
         pass
     assert f"process {os.getpid()} on" in str(caught.value) and "elsewhere" not in str(caught.value)
+
+
+def test_a_file_system_without_locks_lets_everybody_in(folder, monkeypatch):
+    for error, is_free in ((BlockingIOError(), False), (PermissionError(), False), (OSError(38, "no locks"), True)):
+
+        def refuse(stream, operation, error=error):
+            raise error
+
+        monkeypatch.setattr("fcntl.flock", refuse)
+        with (folder.path / "claim").open("a+") as stream:
+            assert sessions._lock(stream, shared=True) is sessions._lock(stream, shared=False) is is_free
+
+
+def test_claims_of_other_records_count_while_their_process_lives(folder):
+    (folder.path / ".running-9-of-9").write_text(json.dumps({"answers": "theirs"}))
+    assert sessions._list_other_claims(folder, "mine") == []
+    with claim_run(folder, (1, 3), "theirs"), claim_run(folder, (2, 3), "mine"):
+        assert sessions._list_other_claims(folder, "mine") == [folder.path / ".running-1-of-3"]
+        assert sessions._list_other_claims(folder, "theirs") == [folder.path / ".running-2-of-3"]
+        (folder.path / ".running-1-of-3").write_text("{}")
+        assert sessions._list_other_claims(folder, "mine") == []
+
+
+@pytest.mark.parametrize(("available", "gpu"), [(True, {"gpu": "H100"}), (False, {})])
+def test_the_gpu_is_named_where_torch_is_loaded_and_has_one(monkeypatch, available, gpu):
+    cuda = SimpleNamespace(is_available=lambda: available, get_device_name=lambda: "H100")
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    found = describe_hardware()
+    assert {name: value for name, value in found.items() if name == "gpu"} == gpu
+    assert (found["cores"], found["system"], found["machine"]) == (
+        os.cpu_count(),
+        platform.system(),
+        platform.machine(),
+    )
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert "gpu" not in describe_hardware()
+
+
+def test_only_parts_without_a_record_of_this_run_are_set_aside(folder):
+    for units, answers in ((["a", "b"], ["mine", "theirs"]), (["c"], ["theirs"]), (["d"], ["mine"])):
+        write_part(pl.DataFrame({"unit": units, "answers": answers}), folder.records_path)
+    with pytest.warns(RunWarning, match="1 records of another run were moved to"):
+        sessions.set_other_records_aside(folder, "mine")
+    kept = pl.concat([pl.read_parquet(part) for part in list_parts(folder.records_path)])
+    assert sorted(kept["unit"]) == ["a", "b", "d"] and len(list(folder.damaged_path.iterdir())) == 1
+
+
+def test_a_damaged_manifest_is_set_aside_unless_the_records_are_of_another_run(folder):
+    def damage():
+        folder.manifest_path.write_text("{")
+        return DamagedFile("run.json is damaged", file=folder.manifest_path)
+
+    with pytest.warns(RunWarning, match="run.json is damaged; it was moved to"):
+        sessions._set_damaged_manifest_aside(folder, "mine", damage())
+    assert not folder.manifest_path.exists()
+    write_part(pl.DataFrame({"unit": ["a"], "answers": ["theirs"]}), folder.records_path)
+    with pytest.raises(ChangedRun, match="and the records of this folder are of another model"):
+        sessions._set_damaged_manifest_aside(folder, "mine", damage())
+    assert folder.manifest_path.exists()
+    with pytest.warns(RunWarning, match="it was moved to"):
+        sessions._set_damaged_manifest_aside(folder, "theirs", damage())
+
+
+def test_a_model_that_was_an_object_is_described_so():
+    identity = ModelIdentity("net", "semantic-segmenter", {"a": 1}, "xxh3:0")
+    plain = sessions._describe_model(SimpleNamespace(identity=identity, model_object=""))
+    assert plain["name"] == "net" and "object" not in plain
+    given = sessions._describe_model(SimpleNamespace(identity=identity, model_object="an object of Net"))
+    assert given == {**plain, "object": "an object of Net"}
+    assert sessions._describe_model(SimpleNamespace(identity=None, model_object="")) is None

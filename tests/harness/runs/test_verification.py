@@ -11,7 +11,7 @@ import pytest
 from small_runs import all_records, scores_text, small_run
 
 from hardlook.errors import HardlookError, RunError
-from hardlook.harness.checked_json import parse_checked_json
+from hardlook.harness.checked_json import format_checked_json, parse_checked_json
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.record_store import (
     has_checksum,
@@ -193,3 +193,74 @@ def test_a_part_is_damaged_whatever_its_content_is_worth(run):
         score_run(run)
     write_part(pl.read_parquet(part), part.parent)
     assert len(list_parts(run.records_path)) > len({Path(part)})
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of one session without a failure."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    small_run(out, scenes=4)
+    return out
+
+
+def test_repair_of_a_run_that_lacks_no_unit_evaluates_nothing(whole, tmp_path):
+    run = RunFolder(shutil.copytree(whole, tmp_path / "run"))
+    run.scores_path.write_text("{")
+    assert repair_run(run) is None
+    assert scores_text(run.path) == scores_text(whole)
+    assert len(run.read_manifest()["sessions"]) == 1
+    state = verify_run(run)
+    assert (state.planned, state.answered, state.failed, state.unchecked) == (4, 4, 0, 0)
+    assert state.files == len([path for path in list_files(run) if path.parent != run.damaged_path]) + 1
+
+
+def test_repair_evaluates_what_a_damaged_part_has_lost(whole, tmp_path):
+    run = RunFolder(shutil.copytree(whole, tmp_path / "run"))
+    list_parts(run.records_path)[0].write_bytes(b"")
+    repaired = repair_run(run)
+    assert (repaired.progress.answered, repaired.progress.failed) == (4, 0)
+    assert scores_text(run.path) == scores_text(whole)
+
+
+def test_a_manifest_whose_parts_are_not_those_of_its_fingerprint_is_damaged(whole, tmp_path):
+    run = RunFolder(shutil.copytree(whole, tmp_path / "run"))
+    manifest = run.read_manifest()
+    manifest["answers"]["parts"]["batch size"] = 3
+    run.manifest_path.write_text(format_checked_json(manifest))
+    [problem] = verify_run(run).problems
+    assert problem.file == run.manifest_path and "run.json is damaged: answers.fingerprint" in problem.what
+    del manifest["answers"]["parts"]  # as the first version wrote it
+    run.manifest_path.write_text(format_checked_json(manifest))
+    assert verify_run(run).problems == ()
+
+
+def test_files_that_cannot_be_opened_or_are_no_session_are_problems(whole, tmp_path, monkeypatch):
+    run = RunFolder(shutil.copytree(whole, tmp_path / "run"))
+    [session] = run.sessions_path.glob("*.json")
+    session.write_text("[1]")
+    assert [(one.file, one.what) for one in verify_run(run).problems] == [(session, "a session is not an object")]
+    session.write_text("{")
+    [problem] = verify_run(run).problems
+    assert problem.what.startswith("a session cannot be read: it ")
+
+    def refuse(path):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("hardlook.harness.runs.verification._check_session", refuse)
+    assert [one.what for one in verify_run(run).problems] == ["it cannot be read (Input/output error)"]
+
+
+def test_a_joined_run_is_joined_again_from_runs_that_are_there(whole, tmp_path, monkeypatch):
+    run = RunFolder(shutil.copytree(whole, tmp_path / "run"))
+    manifest = run.read_manifest()
+    folders = [tmp_path / "first", tmp_path / "second"]
+    shutil.copytree(whole, folders[0])
+    manifest["joined"] = [{"folder": str(folder)} for folder in folders]
+    run.manifest_path.write_text(format_checked_json(manifest))
+    with pytest.raises(RunError, match=f"this run was joined from others, and {folders[1]}"):
+        repair_run(run)
+    shutil.copytree(whole, folders[1])
+    joined = []
+    monkeypatch.setattr("hardlook.harness.runs.verification.join_runs", lambda *given: joined.append(given))
+    assert repair_run(run) is None
+    assert joined == [(folders, run.path)]
