@@ -250,3 +250,18 @@ def test_a_score_that_no_unit_defines_is_shown_as_undefined(tmp_path):
     run = hl.run(own, model=Mine(), out=tmp_path / "run", progress=False)
     assert run.scores["a"].n == 0 and run.scores["a"].reason == "no unit has a defined value"
     assert "a: undefined" in repr(run) and run.scores["b"].value == 1.0
+
+
+def test_a_device_for_a_benchmark_whose_encoder_is_not_the_models(tmp_path, monkeypatch):
+    model = "torch_models:Net"
+    (tmp_path / "torch_models.py").write_text(
+        "import numpy as np\n"
+        "class Net:\n"
+        "    def __init__(self, device='cpu'):\n"
+        "        self.device = device\n"
+        "    def segment_queries(self, queries, supports):\n"
+        "        return [np.ones(query.shape[:2], bool) for query in queries]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    run = hl.run("toss", model=model, device="cpu", scenes=24, resamples=50, out=tmp_path / "run", progress=False)
+    assert run.scores["lca"].value > 0

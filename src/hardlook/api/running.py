@@ -311,8 +311,8 @@ def pass_device_to_encoder(
 
     role = benchmark.card.role
     name = model or benchmark.card.default_model
-    if device is None or "encoder_args" not in benchmark.options.model_fields or not name:
-        return given, args
+    if device is None or role != "few-shot-learner" or "encoder_args" not in benchmark.options.model_fields or not name:
+        return given, args  # TOSS's encoder measures its pairs and is none of the model's.
     if not isinstance(given.get("encoder"), str | None):
         return given, args  # Reading the options says what is wrong.
     kind: Any = benchmark.options
