@@ -1,6 +1,6 @@
-"""Train and test the few-shot zoo, in three steps.
+"""Train and test the few-shot zoo, in three steps; a fourth packs the weights.
 
-Each step has its own help: `python benchmarks/zoo prepare --help`, `run --help`, `report --help`.
+Each step has its own help: `python benchmarks/zoo prepare --help`, `run --help` ....
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The three steps on the command line; each imports what it needs and no more."""
+"""The steps on the command line; each imports what it needs and no more."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ REPORT = """Tables, a picture and a CSV file of scores from `results.jsonl`; nee
     --picture docs/images/zoo.svg
 """
 
+PACK = """Copy finished trainings to checkpoint folders in half precision: a Conv64F has 0.23 MB.
+
+  python benchmarks/zoo pack zoo/trainings/conv64f-*-0-0 --out checkpoints
+"""
+
 
 def main(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> None:
     """Parse the arguments and run one step."""
@@ -39,11 +44,14 @@ def main(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None
     _add_prepare(steps.add_parser("prepare", description=PREPARE, formatter_class=RAW, help="images and tasks"))
     _add_run(steps.add_parser("run", description=RUN, formatter_class=RAW, help="train and test"))
     _add_report(steps.add_parser("report", description=REPORT, formatter_class=RAW, help="tables and a picture"))
+    packed = steps.add_parser("pack", description=PACK, formatter_class=RAW, help="checkpoints in half precision")
+    packed.add_argument("trainings", type=Path, nargs="+", help="folders of trainings")
+    packed.add_argument("--out", type=Path, required=True, help="folder of checkpoint folders")
     given = parser.parse_args(arguments)
     from hardlook.errors import HardlookError
 
     try:
-        {"prepare": _prepare, "run": _run, "report": _report}[given.step](given)
+        {"prepare": _prepare, "run": _run, "report": _report, "pack": _pack}[given.step](given)
     except HardlookError as error:
         sys.exit(f"error: {error}")
 
@@ -170,3 +178,9 @@ def _report(given: argparse.Namespace) -> None:
         given.page.write_text(text, encoding="utf-8")
     else:
         print(text)
+
+
+def _pack(given: argparse.Namespace) -> None:
+    from zoo.packing import pack
+
+    print("\n".join(map(str, pack(given.trainings, given.out))))

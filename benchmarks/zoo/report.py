@@ -161,11 +161,18 @@ def read_results(paths: Sequence[Path], test_set: str) -> tuple[dict[Key, Traini
                 of_method = grouped.setdefault((line["method"], line["correlation"]), {})
                 of_method.setdefault(line["seed"], {})[line["mode"]] = line
     found = {}
+    # Tasks are paired by number: all trainings count with those that all of them have.
+    lengths = [
+        len(line["correct"])
+        for of_method in grouped.values()
+        for modes in of_method.values()
+        for line in modes.values()
+    ]
+    tasks = min(lengths, default=0)
     for (method, correlation), by_seed in sorted(grouped.items()):
         whole = {seed: modes for seed, modes in sorted(by_seed.items()) if set(modes) == set(MODES)}
         if not whole:
             continue
-        tasks = min(len(modes[mode]["correct"]) for modes in whole.values() for mode in MODES)
         sums = {mode: np.stack([_sum(modes[mode])[:tasks] for modes in whole.values()]) for mode in MODES}
         first = [modes["blind"] for modes in whole.values()]
         found[method, correlation] = Trainings(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hardlook.api.demonstrating import TRAINED
 from hardlook.harness.calibration import calibrate
 from hardlook.harness.registry import BUILT_IN
 
@@ -36,7 +37,8 @@ def test_demo_runs_every_benchmark_and_links_its_pages(hardlook, tmp_path):
     page = (tmp_path / "demo" / "index.html").read_text()
     links = Links()
     links.feed(page)
-    assert len(links.targets) == 4 * len(BUILT_IN)
+    assert len(links.targets) == 4 * len(BUILT_IN) + len(TRAINED)
+    assert "metacoco-trained/report.html" in links.targets and "protonet-caltech101" in page
     assert all((Path(tmp_path) / "demo" / target).is_file() for target in links.targets)
     assert page.count("sound is better than faulty") == len(BUILT_IN)
     for shown in (page, (tmp_path / "demo" / "closed-miou-faulty" / "report.html").read_text()):

@@ -25,6 +25,8 @@ from hardlook.report.index import IndexEntry, draw_preview, render_index
 from hardlook.report.run_report import write_report
 
 SWAPS = 999
+TRAINED = {"metacoco": "protonet-caltech101"}
+"""Networks in the package that the demo runs as well: trained on photographs, and asked about scenes they never saw."""
 
 
 @dataclass(frozen=True)
@@ -77,19 +79,11 @@ def _run_benchmark(name: str, out: Path, say: Callable[[str], None], *, show_bar
     entries, runs = [], []
     dial = next(dial for dial in card.dials if dial.moves)
     for title, setting in (("sound", 0.0), ("faulty", 0.3)):
-        model, arguments, folder = dial.model, dict(dial.arguments(setting)), f"{name}-{title}"
-        say(f"{name}: {model} {_format_arguments(arguments)}")
-        scored = _run(name, out / folder, model, arguments, show_bars=show_bars)
-        write_report(scored)
-        runs.append(scored)
-        titles = {score.name: score.title for score in card.scores if score.headline}
-        scores = [
-            replace(score, name=titles[score.name]) for score in scored.scorecard.headline if score.name in titles
-        ]
-        sentence = f"{card.summary} Model: `{model}` {_format_arguments(arguments)}."
-        drawn, caption = draw_preview(scored.build_sections(), key=folder)
-        page = f"{folder}/report.html"
-        entries.append(IndexEntry(f"{card.title}: {title} model", sentence, page, scores, drawn, caption))
+        shown = _show_model(name, title, dial.model, dict(dial.arguments(setting)), out, say, show_bars=show_bars)
+        runs.append(shown[0])
+        entries.append(shown[1])
+    if name in TRAINED:
+        entries.append(_show_model(name, "trained", TRAINED[name], {}, out, say, show_bars=show_bars)[1])
     entries.append(_compare(name, runs, out, say))
     say(f"{name}: calibration")
     calibration = calibrate(name, card.calibrated)
@@ -101,6 +95,29 @@ def _run_benchmark(name: str, out: Path, say: Callable[[str], None], *, show_bar
         IndexEntry(f"{card.title}: calibration", sentence, href, (), draw_svg(chart, key=f"{name}-calibration"))
     )
     return entries
+
+
+def _show_model(
+    name: str,
+    title: str,
+    model: str,
+    arguments: dict[str, Any],
+    out: Path,
+    say: Callable[[str], None],
+    *,
+    show_bars: bool,
+) -> tuple[ScoredRun, IndexEntry]:
+    """Run a model into `NAME-TITLE` with its report; the entry of the first page has its headline scores."""
+    card, folder = find_benchmark(name).card, f"{name}-{title}"
+    say(f"{name}: {model} {_format_arguments(arguments)}".rstrip())
+    scored = _run(name, out / folder, model, arguments, show_bars=show_bars)
+    write_report(scored)
+    titles = {score.name: score.title for score in card.scores if score.headline}
+    scores = [replace(score, name=titles[score.name]) for score in scored.scorecard.headline if score.name in titles]
+    drawn, caption = draw_preview(scored.build_sections(), key=folder)
+    sentence = f"{card.summary} Model: `{model}` {_format_arguments(arguments)}".rstrip() + "."
+    entry = IndexEntry(f"{card.title}: {title} model", sentence, f"{folder}/report.html", scores, drawn, caption)
+    return scored, entry
 
 
 def _compare(name: str, runs: list[ScoredRun], out: Path, say: Callable[[str], None]) -> IndexEntry:

@@ -147,6 +147,14 @@ def test_results_without_this_set_or_that_are_none(tmp_path):
         read_results([path], "caltech101")
 
 
+def test_all_methods_count_with_the_tasks_that_all_have(tmp_path):
+    groups = make_lines("protonet", (0.5,) * 4), make_lines("dn4", (0.5,) * 4, tasks=30)
+    found, _ = read_results([write(tmp_path / "r.jsonl", *groups)], "caltech101")
+    assert {one.sums["ood"].shape for one in found.values()} == {(1, 30, 4)}
+    shares = np.array(groups[0][2]["correct"][:30]) / 20
+    assert score_trainings(found["protonet", 0.0])["ood"].value == pytest.approx(shares.mean())
+
+
 def test_a_training_that_lacks_a_mode_is_left_out(tmp_path):
     lines = make_lines("protonet", (0.6, 0.7, 0.5, 0.4), seeds=(0, 1))[:-1]
     found, _ = read_results([write(tmp_path / "r.jsonl", lines)], "caltech101")
