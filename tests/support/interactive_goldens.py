@@ -1,5 +1,7 @@
 """Goldens of interactive networks: sampled arrays, fill factors, and courses of six clicks."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -14,6 +16,14 @@ def read_arrays(name):
     if not path.is_file():
         pytest.skip(f"no golden {path}")
     return np.load(path)
+
+
+def read_facts(name):
+    """The facts `name`.json of the interactive goldens, also of networks without arrays; skips where there are none."""
+    path = goldens_folder("interactive") / f"{name}.json"
+    if not path.is_file():
+        pytest.skip(f"no golden {path}")
+    return json.loads(path.read_text())
 
 
 def multiply(module, factors):
