@@ -39,7 +39,7 @@ def test_offline_no_weights_are_fetched_and_the_next_command_may_fetch_them(hard
         answer = hardlook(*words, "--offline")
         assert answer.code == 1 and "downloads are forbidden" in answer.err, words
         assert "HARDLOOK_OFFLINE" not in os.environ
-    assert "could not be had from" in hardlook("clicks", "cost", "hf:owner/net").err
+    assert "could not be downloaded from" in hardlook("clicks", "cost", "hf:owner/net").err
 
 
 def test_models_are_listed_with_role_licence_and_what_to_install(hardlook):

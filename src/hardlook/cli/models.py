@@ -99,7 +99,7 @@ def check(
 ) -> None:
     """Try a model: shapes, ranges, determinism, batch against one by one, inputs left alone, devices.
 
-    Exit 1 when something is wrong, with what was expected, what came, and where.
+    Exit 1 when something is wrong, with what was expected, what was returned, and where.
 
     Example:
       hardlook check semantic-segmenter my_package.models:MySegmenter

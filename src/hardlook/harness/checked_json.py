@@ -36,7 +36,7 @@ def parse_checked_json(text: str) -> Any:
     document = json.loads(text)
     if not isinstance(document, dict):
         return document
-    # The bit that changed may be one of the key's: a checksum under another name.
+    # If the changed bit is in the key `checksum`, the checksum is there under another name.
     names = [name for name, value in document.items() if isinstance(value, str) and _is_checksum(value)]
     name = next((one for one in (CHECKSUM, *names) if one in document), None)
     if name is None:

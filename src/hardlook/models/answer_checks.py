@@ -1,8 +1,8 @@
 """What a model answers, checked against its role: by every benchmark before it scores, and by `hardlook check`.
 
 `check_answers` gives the answers of a call, one per input, or raises a `ModelError` that names the model, the unit,
-what was expected and what came. It accepts what can be scored as it is meant: other integer or float types than the
-role's, masks of integers 0 and 1, torch tensors in main memory and nested lists of numbers in place of arrays,
+what was expected and what was returned. It accepts what can be scored as it is meant: other integer or float types
+than the role's, masks of integers 0 and 1, torch tensors in main memory and nested lists of numbers in place of arrays,
 detections in any order. `hardlook check` uses the same functions with `exact=True`, which also demands the types and
 the order that the role states; so what it accepts, a run accepts.
 
@@ -173,8 +173,8 @@ def _value_faults(name: str, value: NDArray[Any], low: float | None, high: float
         return []
     wanted = f"in [{low}, {high}]" if high is not None else f"of at least {low}"
     outside = value < least if smallest < least else value > most
-    came = value[outside][0]
-    return [f"{name}: expected values {wanted}, got {f'{came:.4g}' if floats else came} {_first(outside)}"]
+    first = value[outside][0]
+    return [f"{name}: expected values {wanted}, got {f'{first:.4g}' if floats else first} {_first(outside)}"]
 
 
 def _first(where: NDArray[np.bool_]) -> str:
@@ -216,8 +216,8 @@ def split_answers(raw: Any, count: int, what: str, exact: bool = True) -> list[A
         raw = to_array(raw)
     stacked = not exact and isinstance(raw, np.ndarray) and raw.ndim > 0
     if not stacked and (not isinstance(raw, Sequence) or isinstance(raw, str | bytes)):
-        came = f"{describe_kind(raw)}{_suggest_conversion(raw)}"
-        raise AnswerError(f"expected a list with one answer for each of {count} {what}, got {came}")
+        got = f"{describe_kind(raw)}{_suggest_conversion(raw)}"
+        raise AnswerError(f"expected a list with one answer for each of {count} {what}, got {got}")
     if len(raw) != count:
         raise AnswerError(f"expected {count} answers for {count} {what}, got {len(raw)}")
     return list(raw)

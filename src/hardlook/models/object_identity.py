@@ -98,7 +98,7 @@ def name_object(model: object) -> str:
 
 
 class _ObjectHasher:
-    """Adds values to one hash; of an object that occurs again only its place counts, so that cycles end."""
+    """Adds values to one hash; an object that was added before counts by its position only, so that cycles end."""
 
     def __init__(self) -> None:
         self.digest = hashlib.blake2b(digest_size=12)
@@ -222,7 +222,7 @@ class _ObjectHasher:
             raise ModelError(
                 f"the model holds a {type(value).__module__}.{type(value).__qualname__}, whose changes cannot be "
                 "detected",
-                remedy="give the model a method fingerprint() that returns a text which changes when its answers do",
+                remedy="give the model a method fingerprint() that returns a string which changes when its answers do",
             )
         self.add(state)
 
@@ -311,14 +311,14 @@ def _is_script(value: Any) -> bool:
 
 
 def _get_state(value: Any) -> Any:
-    """What an instance holds: its attributes, or what it would pickle; None where neither can be had."""
+    """What an instance holds: its attributes, or what it would pickle; None where it has neither."""
     slots = {name: getattr(value, name) for name in _list_slots(type(value)) if hasattr(value, name)}
     if hasattr(value, "__dict__") or slots:
         held = {name: inner for name, inner in getattr(value, "__dict__", {}).items() if name not in _NOT_STATE}
         return {**held, **slots}
     try:
         return value.__reduce_ex__(4)[1:]
-    except Exception:  # whatever cannot be pickled says so in its own way
+    except Exception:  # every type has its own error for what cannot be pickled
         return None
 
 

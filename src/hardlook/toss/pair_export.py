@@ -2,7 +2,7 @@
 
 | file | content |
 |---|---|
-| `pairs.csv` | by unit the files of its query, supports and masks, its fold and class, and the file to answer with |
+| `pairs.csv` | per unit the files of its query, supports and masks, its fold and class, and the file to answer with |
 | `images/` | PNG, 8 bits per channel; the moved queries of L1 and the black supports of L6 too |
 | `masks/` | PNG, 255 where a support shows the class, else 0 |
 | `export.json` | the benchmark and its options |
@@ -124,12 +124,12 @@ def _write_unit(benchmark: Benchmark, unit: Unit, images: _Files, masks: _Files)
     source, sized = settings.source, (settings.key, settings.size)
     condition = pair.slices.get("condition", "") if settings.saliency else ""
     image = source.image_of(pair.query)
-    marks = [f"xf{pair.transform}"] if pair.transform else []
-    marks += [str(condition)] if condition == "suppressed" else []
+    changes = [f"xf{pair.transform}"] if pair.transform else []
+    changes += [str(condition)] if condition == "suppressed" else []
     # A transform depends on the mask of the token's class too.
     query = images.find(
-        (*sized, pair.query if pair.transform else image, *marks),
-        "-".join([*marks, pair.query if pair.transform else image]),
+        (*sized, pair.query if pair.transform else image, *changes),
+        "-".join([*changes, pair.query if pair.transform else image]),
         lambda: _require(prepared().image),
     )
     supports, shown = [], []

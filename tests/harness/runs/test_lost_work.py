@@ -108,9 +108,9 @@ def test_a_worker_watches_its_parent_before_anything_slow_is_imported():
     [
         (lambda batches: [], "24 units did not come back", "scene-0000"),
         (lambda batches: [fail_batch(batch, "") for batch in batches[:-1]], "2 units did not come back", "scene-0022"),
-        (lambda batches: [fail_batch(batches[0], "")] * 2, "2 units came back more than once", "scene-0000"),
-        (lambda batches: [fail_batch(batches[0] * 2, "")], "4 units came back more than once", "scene-0000"),
-        (lambda batches: [Outcome([{"unit": "another"}])], "were not asked for", "another"),
+        (lambda batches: [fail_batch(batches[0], "")] * 2, "2 units were returned more than once", "scene-0000"),
+        (lambda batches: [fail_batch(batches[0] * 2, "")], "4 units were returned more than once", "scene-0000"),
+        (lambda batches: [Outcome([{"unit": "another"}])], "were not requested", "another"),
     ],
 )
 def test_an_engine_that_loses_or_doubles_a_unit_is_an_error_with_its_name(monkeypatch, outcomes, what, named):

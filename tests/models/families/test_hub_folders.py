@@ -129,7 +129,7 @@ def test_offline_files_can_be_put_where_the_error_says(hub, monkeypatch):
 
 
 def test_what_the_hub_does_not_have_is_an_error(hub):
-    with pytest.raises(ModelError, match="owner/other could not be had") as caught:
+    with pytest.raises(ModelError, match="owner/other could not be downloaded") as caught:
         read_model_config("owner/other")
     assert "hf:FOLDER" in caught.value.remedy
     del hub.files["model.safetensors"], hub.files["pytorch_model.bin"]

@@ -189,7 +189,7 @@ class StudySettings(_Part):
 
 
 def describe_validation_error(error: ValidationError) -> str:
-    """The first error: the field, what was expected and what came; an unknown field with the closest known one.
+    """The first error: the field, what was expected and what was given; an unknown field with the closest known one.
 
     >>> def find_error(**values):
     ...     try:

@@ -47,14 +47,14 @@ class BatchTask:
 
     def without(self, outcome: Outcome) -> BatchTask:
         """What is left of the task after a part of its outcome."""
-        came = {str(record["unit"]) for record in outcome.records} | {failure.unit for failure in outcome.failures}
-        return replace(self, units=tuple(unit for unit in self.units if unit.id not in came), split=False)
+        answered = {str(record["unit"]) for record in outcome.records} | {failure.unit for failure in outcome.failures}
+        return replace(self, units=tuple(unit for unit in self.units if unit.id not in answered), split=False)
 
 
 class BatchQueue:
     """Batches that wait for a worker; `suspects` are those on which a worker was lost before.
 
-    Batches are read when a worker takes them; `waiting` are those that were taken before and came back.
+    Batches are read when a worker takes them; `waiting` are those that were taken before and returned to the queue.
 
     `unit_timeout` is in seconds; 0 is none.
     """

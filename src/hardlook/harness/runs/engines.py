@@ -66,16 +66,16 @@ class EngineOptions:
 def evaluate_batches(engine: EngineOptions, job: Job, worker: Worker, batches: Sequence[Batch]) -> Iterator[Outcome]:
     """Yield the outcomes of all batches, in the order in which they are ready.
 
-    Raises a `RunError` that names the units where one did not come back, or came twice.
+    Raises a `RunError` that names the units where one was not returned, or returned twice.
     """
     taken = _TakenBatches(batches)
     with closing(_choose_engine(engine, job, worker, taken)) as outcomes:
         for outcome in outcomes:
-            came = [str(record["unit"]) for record in outcome.records] + [one.unit for one in outcome.failures]
-            if not taken.open.issuperset(came) or len(set(came)) < len(came):
-                wrong = [unit for unit in came if unit not in taken.open or came.count(unit) > 1]
-                raise _make_error(engine, "came back more than once, or were not asked for", wrong)
-            taken.open.difference_update(came)
+            answered = [str(record["unit"]) for record in outcome.records] + [one.unit for one in outcome.failures]
+            if not taken.open.issuperset(answered) or len(set(answered)) < len(answered):
+                wrong = [unit for unit in answered if unit not in taken.open or answered.count(unit) > 1]
+                raise _make_error(engine, "were returned more than once, or were not requested", wrong)
+            taken.open.difference_update(answered)
             yield outcome
     if missing := taken.list_missing():
         raise _make_error(engine, "did not come back", missing)

@@ -62,12 +62,12 @@ def prepare_batch(benchmark: Benchmark, units: Sequence[Unit]) -> PreparedBatch:
         except BaseException as error:
             if len(units) > 1 and is_out_of_memory(error):
                 return PreparedBatch((), (), short_of_memory=True)
-            failures.append(_failure(unit.id, "prepare", error))
+            failures.append(_make_failure(unit.id, "prepare", error))
     return PreparedBatch(prepared, failures)
 
 
 def evaluate_prepared(benchmark: Benchmark, batch: PreparedBatch, model: Any) -> Outcome:
-    """Evaluate prepared units together, where memory is short in halves, and one by one where that raises."""
+    """Evaluate prepared units together; in halves where memory is short, one by one where the model raises."""
     records: list[Record] = []
     failures = list(batch.failures)
     parts = deque([batch.units] if batch.units else [])
@@ -75,14 +75,14 @@ def evaluate_prepared(benchmark: Benchmark, batch: PreparedBatch, model: Any) ->
     while parts:
         units = parts.popleft()
         try:
-            records.extend(_checked(benchmark, units, model))
+            records.extend(_evaluate_and_check(benchmark, units, model))
             continue
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             short = is_out_of_memory(error)
             if len(units) == 1:
-                failures.append(_failure(units[0].id, "evaluate", error))
+                failures.append(_make_failure(units[0].id, "evaluate", error))
         # The error is gone by now, and with it the traceback, which kept the arrays of the batch alive.
         if short:
             _free_memory()
@@ -148,7 +148,7 @@ def evaluate_batch(benchmark: Benchmark, units: Sequence[Unit], model: Any) -> O
     return Outcome([*first.records, *second.records], [*first.failures, *second.failures], split=True, halved=True)
 
 
-# What libraries say that have no class of their own for it: torch on a processor, cuBLAS, ONNX Runtime, OpenCV.
+# Messages of libraries that have no exception class for it: torch on a processor, cuBLAS, ONNX Runtime, OpenCV.
 _OUT_OF_MEMORY = ("out of memory", "t allocate memory", "CUBLAS_STATUS_ALLOC_FAILED", "Failed to allocate memory",
                   "Insufficient memory")  # fmt: skip
 
@@ -173,7 +173,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def _free_memory() -> None:
-    """Give back what a failed attempt left: Python's garbage, then what torch keeps for later."""
+    """Free the memory of a failed attempt: Python's garbage, then torch's cache."""
     gc.collect()
     if "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized():
         sys.modules["torch"].cuda.empty_cache()
@@ -184,18 +184,18 @@ def fail_batch(units: Sequence[Unit], reason: str) -> Outcome:
     return Outcome((), [Failure(unit.id, "worker", reason, "") for unit in units])
 
 
-def _checked(benchmark: Benchmark, units: Sequence[Unit], model: Any) -> Sequence[Record]:
+def _evaluate_and_check(benchmark: Benchmark, units: Sequence[Unit], model: Any) -> Sequence[Record]:
     records = list(benchmark.evaluate(units, model))
-    expected, came = [unit.id for unit in units], [str(record.get("unit")) for record in records]
-    if expected != came and sorted(expected) != sorted(came):
+    expected, returned = [unit.id for unit in units], [str(record.get("unit")) for record in records]
+    if expected != returned and sorted(expected) != sorted(returned):
         raise HardlookError(
-            f"benchmark {benchmark.card.name!r} was given units {expected} and returned records of {came}"
+            f"benchmark {benchmark.card.name!r} was given units {expected} and returned records of {returned}"
         )
     benchmark.schema.check_all(records)
     return records
 
 
-def _failure(unit: str, stage: str, error: BaseException) -> Failure:
+def _make_failure(unit: str, stage: str, error: BaseException) -> Failure:
     text = "".join(traceback.format_exception(error))
     message = str(error).replace("\n", "; ")
     return Failure(unit, stage, f"{type(error).__name__}: {message}", text)
@@ -220,7 +220,7 @@ class Job:
     given_model: ByValue | None = None
 
     def load_benchmark(self) -> Benchmark:
-        """The benchmark, known by its name in this process from now on."""
+        """The benchmark, registered under its name in this process."""
         return find_benchmark(self.benchmark) if self.given_benchmark is None else add(self.given_benchmark.value)
 
 

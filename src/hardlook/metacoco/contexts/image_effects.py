@@ -45,9 +45,9 @@ def apply_effect(
     """
     if name in MASKED_EFFECTS:
         if mask is None or mask.shape != image.shape[:2]:
-            came = "none" if mask is None else str(mask.shape)
+            given = "none" if mask is None else str(mask.shape)
             remedy = "give a mask of the image's size, or a context that needs none"
-            raise OptionError(f"{name} needs a mask of {image.shape[:2]}, there is {came}", remedy=remedy)
+            raise OptionError(f"{name} needs a mask of {image.shape[:2]}, there is {given}", remedy=remedy)
         changed = MASKED_EFFECTS[name](image, rng, mask)
     elif name in EFFECTS:
         changed = EFFECTS[name](image, rng)

@@ -41,7 +41,7 @@ ENCODED: Mapping[str, tuple[int, ...]] = {"features": (16,), "maps": (16, 3, 4)}
 
 @dataclass(frozen=True)
 class Finding:
-    """One check: its name, whether the model passed, and what was expected, what came, and where."""
+    """One check: its name, whether the model passed, and what was expected, what was returned, and where."""
 
     check: str
     passed: bool

@@ -194,7 +194,7 @@ def _hub_calls(repository: str, source: str) -> Iterator[Any]:
     except (OSError, ValueError, RuntimeError) as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelError(
-            f"{repository} could not be had from {source}: {lines[0]}",
+            f"{repository} could not be downloaded from {source}: {lines[0]}",
             remedy="check the name; or give a local folder in transformers' layout as hf:FOLDER",
         ) from error
     finally:

@@ -1,7 +1,7 @@
 """Segmenters and detectors of transformers with a fixed vocabulary: that of the folder's `id2label`.
 
-SegFormer, UPerNet, DPT and other networks for semantic segmentation; Mask2Former, MaskFormer and OneFormer, which serve
-in three roles; DETR and its family, whose boxes are filled where the network gives no masks.
+SegFormer, UPerNet, DPT and other networks for semantic segmentation; Mask2Former, MaskFormer and OneFormer, which have
+three roles; DETR and its family, whose boxes are filled where the network gives no masks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Task = Literal["semantic", "instance", "panoptic"]
 _TASK_LENGTH = 77
 
 MASK2FORMER_SIDE = 384
-"""Mask2Former's masks are enlarged to this square before anything is made of them, as its post-processing does."""
+"""Mask2Former's masks are enlarged to this square before they are used, as in its own post-processing."""
 
 
 class HubSemanticSegmenter(HubModel):
@@ -172,7 +172,7 @@ class HubPanopticDetector(HubDetector):
 
 
 def read_class_names(network: Any, folder: Path) -> list[str]:
-    """The names of `id2label` in order, `N/A` in its gaps; made-up names (LABEL_0) are an error."""
+    """The names of `id2label` in order, `N/A` in its gaps; placeholders (LABEL_0) are an error."""
     named = {int(number): str(name) for number, name in (network.config.id2label or {}).items()}
     if not named or all(name == f"LABEL_{number}" for number, name in named.items()):
         raise ModelError(

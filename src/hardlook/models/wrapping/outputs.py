@@ -200,7 +200,7 @@ def resize_maps(values: Any, size: Size) -> Any:
 
 
 def output_error(raw: Any, role: str) -> ModelError:
-    """The error for an output that is not understood: what came, and what is understood in this role."""
+    """The error for an output that is not understood: what was returned, and what is understood in this role."""
     return ModelError(f"the network gives {_describe(raw)}, which is not understood", remedy=_UNDERSTOOD[role])
 
 
@@ -239,7 +239,7 @@ def _describe_short(value: Any) -> str:
 
 
 def _first(raw: Any) -> Any:
-    """The first of several outputs, where a list or tuple of arrays came."""
+    """The first of several outputs, of a list or tuple of arrays."""
     return raw[0] if isinstance(raw, list | tuple) and raw and is_array(raw[0]) else raw
 
 
@@ -251,14 +251,14 @@ def _last_map(raw: Any) -> Any:
 
 
 def _pick(raw: Any, *names: str) -> Any:
-    """The output of that name, or the only one of a dictionary, or what came."""
+    """The output of that name, or the only one of a dictionary, or the output itself."""
     if (found := get_field(raw, *names)) is not None:
         return found
     return next(iter(raw.values())) if isinstance(raw, Mapping) and len(raw) == 1 else raw
 
 
 def find_dense(raw: Any) -> Any:
-    """The maps of an output: `out`, `logits` or masks, of several outputs the first; what came if it has none."""
+    """The maps of an output: `out`, `logits` or masks, of several the first; the output itself if it has none."""
     return _first(_pick(raw, "out", "logits", "masks", "pred_masks"))
 
 

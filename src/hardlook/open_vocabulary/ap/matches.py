@@ -85,7 +85,7 @@ def match_records(
 class WeightedTally:
     """Scores of images that can count any number of times, or come from another run.
 
-    `figures` maps the APs of all classes and of each set to one number per entry, from the first `ranges` area
+    `compute_scores` maps the APs of all classes and of each set to one number per entry, from the first `ranges` area
     ranges. `costly` means fewer swaps and resamples than for functions of sums.
     """
 
@@ -94,7 +94,7 @@ class WeightedTally:
     entries: tuple[Entry, ...]
     matches: RunMatches
     similarity: Numbers
-    figures: Callable[[Results], Sequence[float]]
+    compute_scores: Callable[[Results], Sequence[float]]
     key: tuple[str | int, ...]
     resampled: str = "image"
     ranges: int = len(AREA_RANGES)
@@ -113,11 +113,11 @@ class WeightedTally:
     def values(self, weights: Numbers | None = None) -> Numbers:
         """(m, entries): the scores where image i counts `weights[:, i]` times; once each for None."""
         if weights is None:
-            # Whether an asymmetric similarity is meant was asked when it was made.
+            # An asymmetric similarity was accepted when it was made, so it is not refused here.
             tables = self.tables.items()
             once = {name: open_average_precision(table, self.similarity, asymmetric=True) for name, table in tables}
-            return np.array([self.figures(once)])
-        return self._figures(self._precisions, weights)
+            return np.array([self.compute_scores(once)])
+        return self._compute_weighted(self._precisions, weights)
 
     def mixed(self, other: WeightedTally, swaps: Numbers) -> Numbers:
         """(m, entries): the scores with the images where `swaps` (m, images) is 1 from `other`, by one joint table."""
@@ -129,7 +129,7 @@ class WeightedTally:
             self._joined[other] = self._join(other)
         taken = np.asarray(swaps)
         weights = np.stack([1 - taken, taken], axis=-1).reshape(len(taken), -1)
-        return self._figures(self._joined[other], weights)
+        return self._compute_weighted(self._joined[other], weights)
 
     @cached_property
     def _precisions(self) -> Mapping[str, WeightedPrecision]:
@@ -138,15 +138,15 @@ class WeightedTally:
     def _join(self, other: WeightedTally) -> Mapping[str, WeightedPrecision]:
         ours, theirs = ((one.matches.images, one.matches.classes, *one.matches.by_set) for one in (self, other))
         if ours != theirs:
-            raise ValueError(f"expected two runs of as many images, labels and class sets, got {ours} and {theirs}")
+            raise ValueError(f"expected runs with the same images, labels and class sets, got {ours} and {theirs}")
         # A run need not know the similarity of another's labels (see compute_used_similarity): those are 0.
         similarity = np.maximum(self.similarity, other.similarity)
         tables = self.matches.interleave(other.matches).tables()
         return {name: WeightedPrecision(table, similarity, self.ranges) for name, table in tables.items()}
 
-    def _figures(self, precisions: Mapping[str, WeightedPrecision], weights: Numbers) -> Numbers:
+    def _compute_weighted(self, precisions: Mapping[str, WeightedPrecision], weights: Numbers) -> Numbers:
         rows = [
-            self.figures({name: precision.result(row) for name, precision in precisions.items()})
+            self.compute_scores({name: precision.result(row) for name, precision in precisions.items()})
             for row in np.asarray(weights).astype(np.int64)
         ]
         return np.array(rows, np.float64).reshape(len(rows), len(self.entries))

@@ -172,11 +172,11 @@ def _build_headline(scorecard: Scorecard) -> Section:
     )
     if _is_federated(scorecard):
         text += (
-            " The data are LVIS's, and all figures follow its rules: vanilla AP is LVIS AP. A detection counts where "
+            " The data are LVIS's, and all scores follow its rules: vanilla AP is LVIS AP. A detection counts where "
             "its class has objects in the image or is known to be absent; false positives of classes that are not "
             "annotated exhaustively do not count."
         )
-    return Section(title, add_warnings(text, scorecard), (chart, _build_figures(scorecard)))
+    return Section(title, add_warnings(text, scorecard), (chart, _build_score_table(scorecard)))
 
 
 def _is_federated(scorecard: Scorecard) -> bool:
@@ -191,7 +191,7 @@ def _list_quantities(scorecard: Scorecard) -> dict[str, str]:
     return {name: title for name, title in quantities.items() if name in known}
 
 
-def _build_figures(scorecard: Scorecard) -> Table:
+def _build_score_table(scorecard: Scorecard) -> Table:
     rows: list[tuple[str | float, ...]] = [
         (title, *(scorecard.get(prefix + name).value for prefix in KINDS))
         for name, title in _list_quantities(scorecard).items()

@@ -214,10 +214,10 @@ def _tally_contexts(records: pl.DataFrame, similarity: Matrix, options: OpenApOp
             name, matches.images, where, reading,
             rests_on={} if where else {"class": int(members.get(name, present).sum())},
         )
-        for name, where in _list_figures(names, sets, list(groups))
+        for name, where in _list_scores(names, sets, list(groups))
     )  # fmt: skip
-    # Open AP is never below dagger AP, so that what is given back is a share as well.
-    compute = partial(_compute_figures, sets=sets, groups=groups)
+    # Open AP is never below dagger AP, so the gain lies between 0 and 1 as well.
+    compute = partial(_compute_scores, sets=sets, groups=groups)
     tallies = [WeightedTally(with_ranges(entries), matches, similarity, compute, (*_KEY, ""))]
     contexts = records["context"].to_numpy()
     for context in sorted(set(contexts) - {""}):
@@ -226,7 +226,7 @@ def _tally_contexts(records: pl.DataFrame, similarity: Matrix, options: OpenApOp
         entries = with_ranges(entries)
         inside_matches, key = matches.select(inside), (*_KEY, context)
         tallies.append(
-            WeightedTally(entries, inside_matches, similarity, _compute_context_figures, key, ranges=_ONLY_ALL_AREAS)
+            WeightedTally(entries, inside_matches, similarity, _compute_context_scores, key, ranges=_ONLY_ALL_AREAS)
         )
     return tallies
 
@@ -237,39 +237,39 @@ def read_groups(records: pl.DataFrame) -> dict[str, NDArray[np.int64]]:
     return {name: np.flatnonzero(letters == group) for group, (name, _, _) in GROUPS.items()} if len(letters) else {}
 
 
-def _list_figures(names: Sequence[str], sets: ClassMasks, groups: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
-    """Name and slice of each number of `_compute_figures`."""
-    figures: list[tuple[str, dict[str, str]]] = [
+def _list_scores(names: Sequence[str], sets: ClassMasks, groups: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
+    """Name and slice of each score of `_compute_scores`."""
+    scores: list[tuple[str, dict[str, str]]] = [
         (prefix + name, {}) for name in (*QUANTITIES, *groups) for prefix in KINDS
     ]
-    figures.insert(len(KINDS), ("open-gain", {}))
+    scores.insert(len(KINDS), ("open-gain", {}))
     for name in sets:
         for setting in ("generalised", "constrained"):
             where = {"classes": name, "setting": setting}
-            figures += [(prefix + one, where) for prefix in KINDS for one in SET_QUANTITIES]
-    return figures + [(prefix + one, {"class": name}) for one in CLASS_QUANTITIES for prefix in KINDS for name in names]
+            scores += [(prefix + one, where) for prefix in KINDS for one in SET_QUANTITIES]
+    return scores + [(prefix + one, {"class": name}) for one in CLASS_QUANTITIES for prefix in KINDS for name in names]
 
 
-def _compute_figures(results: Results, sets: ClassMasks, groups: Mapping[str, NDArray[np.int64]]) -> list[float]:
+def _compute_scores(results: Results, sets: ClassMasks, groups: Mapping[str, NDArray[np.int64]]) -> list[float]:
     """All scores of one weighting of the images."""
     result = results[ALL_CLASSES]
     summary = result.summary()
     kinds = [kind for kind, _ in KINDS.values()]
-    figures = [summary[kind][title] for title, _ in QUANTITIES.values() for kind in kinds]
+    scores = [summary[kind][title] for title, _ in QUANTITIES.values() for kind in kinds]
     for group in groups.values():
         within_group = result.summary(group)
-        figures += [within_group[kind]["AP"] for kind in kinds]
-    figures.insert(len(kinds), summary["open"]["AP"] - summary["dagger"]["AP"])
+        scores += [within_group[kind]["AP"] for kind in kinds]
+    scores.insert(len(kinds), summary["open"]["AP"] - summary["dagger"]["AP"])
     for name, mask in sets.items():
         for within in (result.summary(np.flatnonzero(mask)), results[name].summary()):
-            figures += [within[kind][QUANTITIES[one][0]] for kind in kinds for one in SET_QUANTITIES]
-    for figure in CLASS_QUANTITIES.values():
+            scores += [within[kind][QUANTITIES[one][0]] for kind in kinds for one in SET_QUANTITIES]
+    for quantity in CLASS_QUANTITIES.values():
         for kind in kinds:
-            figures += getattr(result, kind).per_class(figure).tolist()
-    return figures
+            scores += getattr(result, kind).per_class(quantity).tolist()
+    return scores
 
 
-def _compute_context_figures(results: Results) -> list[float]:
+def _compute_context_scores(results: Results) -> list[float]:
     """The numbers of `CONTEXT_SCORES`."""
     means = []
     for kind, _ in KINDS.values():

@@ -64,7 +64,7 @@ def parse_sigmas(text: str) -> tuple[float, ...]:
 def evaluate_sigmas(
     trained: Mapping[float, TrainedFolder], out: Path, *, draws: int, seed: int, device: str, quiet: bool
 ) -> tuple[list[SigmaScores], tuple[tuple[str, str], ...]]:
-    """Every network's scores on the stems that all trainings validated on, and stems that could not be read, with why.
+    """Every network's scores on the stems that all trainings validated on; unreadable stems, each with the reason.
 
     What has been evaluated is kept in `answers.jsonl`.
     """

@@ -60,7 +60,7 @@ class TrainingStem:
 
 @dataclass(frozen=True)
 class TrainingSplit:
-    """Training and validation samples, what was left out, a fingerprint of the data, and unusable stems with why."""
+    """Training and validation samples, what is left out, a fingerprint of the data, and unusable stems with reasons."""
 
     training: tuple[TrainingStem, ...]
     validation: tuple[TrainingStem, ...]
@@ -103,12 +103,12 @@ def split_samples(
         return TrainingSplit(parts[0], parts[1], (), hash_value(["planted", worlds, scenes]), planted=True)
     clicked = load_clicked_data(user_clicks, data, previous_masks, None, split=split, scenes=scenes, seed=seed)
     sources = [source for source in clicked.sources if isinstance(source, StoredSource)]
-    held = _read_held_out(validation, sources) if validation else _draw_held_out(sources, seed)
-    training = tuple(TrainingStem(source) for source in sources if source.instance.image_key not in held)
-    validated = tuple(TrainingStem(source) for source in sources if source.instance.image_key in held)
+    held_out = _read_held_out(validation, sources) if validation else _draw_held_out(sources, seed)
+    training = tuple(TrainingStem(source) for source in sources if source.instance.image_key not in held_out)
+    validated = tuple(TrainingStem(source) for source in sources if source.instance.image_key in held_out)
     if not training or not validated:
         raise _too_few(training, validated).at(file=validation or user_clicks)
-    fingerprint = hash_value([clicked.fingerprint, sorted(held), *([split] if split else [])])
+    fingerprint = hash_value([clicked.fingerprint, sorted(held_out), *([split] if split else [])])
     return TrainingSplit(training, validated, clicked.left_out, fingerprint, planted=False)
 
 
@@ -128,11 +128,11 @@ def drop_unusable(
         errors = find_unusable(samples, settings, workers=workers, progress=lambda usable: advance(1, not usable))
     if not errors:
         return split
-    wrong = {samples[place].key: error for place, error in errors.items()}
+    unusable = {samples[place].key: error for place, error in errors.items()}
     training, validation = (
-        tuple(stem for stem in part if stem.key not in wrong) for part in (split.training, split.validation)
+        tuple(stem for stem in part if stem.key not in unusable) for part in (split.training, split.validation)
     )
-    unread = tuple((key, error.what) for key, error in wrong.items())
+    unread = tuple((key, error.what) for key, error in unusable.items())
     if not training or not validation:
         key, why = unread[0]
         raise _too_few(training, validation, f"; {len(unread)} cannot be used, the first: {why}").at(unit=key)
@@ -151,26 +151,28 @@ def find_architecture(width: str) -> Architecture:
 
 def _too_few(training: Sequence[object], validation: Sequence[object], more: str = "") -> HardlookError:
     what = f"{format_count(len(training), 'stem')} to train on and {len(validation)} to validate{more}"
-    return DataError(what, remedy="both need some: give more clicks, or another --validation")
+    return DataError(what, remedy="neither may be empty: give more clicks, or another --validation")
 
 
 def _read_held_out(path: Path, sources: Sequence[StoredSource]) -> set[str]:
     if not path.is_file():
         raise DataError("there is no list of validation stems", file=path, remedy="check --validation")
     stems = {line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()}
-    held = {source.instance.image_key for source in sources if source.instance.image_stem in stems}
-    if not held:
+    held_out = {source.instance.image_key for source in sources if source.instance.image_stem in stems}
+    if not held_out:
         first = sources[0].instance.image_stem
         raise DataError("no image of the data is in the list", file=path, remedy=f"stems are written like {first!r}")
-    return held
+    return held_out
 
 
 def _draw_held_out(sources: Sequence[StoredSource], seed: int) -> set[str]:
-    """By image and seed alone, so that an image stays on its side when others come."""
+    """By image and seed alone, so that an image stays in its split when other images are added."""
     images = {source.instance.image_key for source in sources}
-    held = {one for one in images if generator(seed, "clicks train", "validation", one).random() < VALIDATION_SHARE}
+    held_out = {
+        image for image in images if generator(seed, "clicks train", "validation", image).random() < VALIDATION_SHARE
+    }
     # With few images the draw may take none, or all.
-    return held if 0 < len(held) < len(images) else {min(images)}
+    return held_out if 0 < len(held_out) < len(images) else {min(images)}
 
 
 def check_device(device: str) -> None:
@@ -201,7 +203,7 @@ def check_same_settings(out: Path, given: Mapping[str, Any], *, unknown: Collect
         return
     before, now = json.loads(path.read_text(encoding="utf-8")), json.loads(json.dumps(dict(given)))
     names = (before.keys() | now.keys()) - set(unknown)
-    # Epochs on a GPU have no count of threads that others could differ from.
+    # On a GPU the number of threads is not recorded, so it is not compared.
     if before.get("threads") is None or now.get("threads") is None:
         names -= {"threads"}
     differing = sorted(name for name in names if before.get(name) != now.get(name))
@@ -212,7 +214,7 @@ def check_same_settings(out: Path, given: Mapping[str, Any], *, unknown: Collect
 
 
 def backbone_fingerprint(backbone: Path | None) -> str | None:
-    """The content of the weights to start from, since their place may change."""
+    """The hash of the weights to start from: of their content, since their path may change."""
     from hardlook.fingerprints import hash_file
 
     if backbone is None:

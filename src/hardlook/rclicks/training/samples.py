@@ -55,7 +55,7 @@ def prepare_sample(sample: TrainingSample, settings: TrainingSettings) -> GridSa
     image, target, error, clicks = sample.read()
     box = Letterbox.of(image.shape, settings.size)
     chances = click_map(clicks, error, sigma=settings.sigma, reading=settings.mask_sigma)
-    # Chances of a large image are tiny: scaled before they become float32, since a divisor is free.
+    # Probabilities of a large image are tiny: they are scaled before they become float32. The loss ignores the scale.
     wanted = box.place((chances / chances.max()).astype(np.float32), density=True)
     return GridSample(image_on_grid(image, box), masks_on_grid(target, error, box), wanted, box, box.points(clicks))
 
@@ -106,7 +106,7 @@ def epoch_order(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
 
 
 def epoch_flips(seed: int, epoch: int, count: int) -> NDArray[np.bool_]:
-    """(count,) which samples an epoch mirrors, by the sample's place in the list and not by its turn."""
+    """(count,) which samples an epoch mirrors; it depends on the sample's index, not on the order."""
     drawn = [generator(seed, "clickability", "flip", epoch, place).random() for place in range(count)]
     return np.array(drawn) < 0.5
 
@@ -130,7 +130,7 @@ def find_unusable(
     workers: int = 0,
     progress: Callable[[bool], None] | None = None,
 ) -> dict[int, DataError]:
-    """Places and errors of the samples that do not fit the grid; `progress` gets, in order, whether each is usable."""
+    """Indices and errors of the samples that cannot be prepared; `progress` gets, in order, whether each is usable."""
 
     def check(sample: TrainingSample) -> DataError | None:
         try:

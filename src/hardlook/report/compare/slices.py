@@ -1,4 +1,4 @@
-"""A comparison by slice: the model that leads in each, where another leads than usual, and the sections of the page."""
+"""A comparison by slice: the leading model of each, slices where it is not the usual one, and sections of the page."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def write_information(study: InformationStudy, who: str, out: Path, given: dict[
         build_information_sections(study, document["in_words"]),
         title="Which attribute matters",
         summary="How much each attribute of a class in an image says about whether one-shot segmentation finds it. "
-        "Information is in nats: 0 is none, ln 2 = .693 determines an even outcome.",
+        "Information is in nats: 0 is none; the most, about an outcome of equal odds, is ln 2 = .693.",
         provenance=document,
     )
 
@@ -140,24 +140,24 @@ def information_to_json(study: InformationStudy, who: str, given: dict[str, Any]
 def describe_information(study: InformationStudy, who: str) -> str:
     """What the study says about this model."""
     first = study.attributes[0]
-    silent = [one.attribute for one in study.attributes if not one.above_chance]
+    uninformative = [one.attribute for one in study.attributes if not one.above_chance]
     text = (
         f"{who[0].upper()}{who[1:]} finds {format_percent(study.success)} of {study.rows} classes in images with an "
         f"IoU above .5. {first.attribute.capitalize()} has the most information about which: "
         f"{format_estimate(first.information, 3)} nats."
     )
-    if len(silent) == len(study.attributes):
+    if len(uninformative) == len(study.attributes):
         return f"{text} That is no more than chance: none of the attributes separates success from failure here."
     clear = len(study.attributes) == 1
     if not clear:
         second = study.attributes[1]
         clear = judge(first.information, second.information.interval.high).side == "above"
         text += f" It is followed by {second.attribute} with {format_estimate(second.information, 3)}. "
-        text += "The two are apart." if clear else f"{CANNOT_TELL} which of the two says more."
+        text += "Their intervals do not overlap." if clear else f"{CANNOT_TELL} which of the two says more."
     if first.attribute == "salience" and clear:
         text += " A model that depends on salience finds what is salient, whatever the support shows."
-    if silent:
-        text += f" No more than chance: {', '.join(silent)}."
+    if uninformative:
+        text += f" No more than chance: {', '.join(uninformative)}."
     return text
 
 

@@ -151,7 +151,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Selection:
-    """Images kept and dropped, in the order they came, with the median of K and the images that have no K."""
+    """Images kept and dropped, in the given order, with the median of K and the images that have no K."""
 
     median: float
     kept: tuple[str, ...]
