@@ -96,7 +96,7 @@ def _describe(card: Mapping[str, Any]) -> str:
     else:
         words.append(f"There was no validation: {card['identity']['data']['validation'].get('why', '')}.")
     if card["validation_rule"] != "its own":
-        words.append("Its test-time learner is slow, so that validation used the cosine to class means in its place.")
+        words.append(f"Validation tasks were answered by this rule: {card['validation_rule']}.")
     return " ".join(words)
 
 

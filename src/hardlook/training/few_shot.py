@@ -19,9 +19,8 @@ from hardlook.training.few_shot_trainee import (
     SELECTIONS,
     FewShotTrainee,
     build_method,
-    has_own_rule,
+    describe_validation,
     probe_backbone,
-    score_by_centroids,
     scores_features,
 )
 from hardlook.training.folder import (
@@ -52,13 +51,12 @@ __all__ = [
     "StoredEpisodes",
     "Trained",
     "build_method",
+    "describe_validation",
     "finish",
-    "has_own_rule",
     "load_data",
     "probe_backbone",
     "read_trained",
     "save_data",
-    "score_by_centroids",
     "scores_features",
     "train_few_shot",
 ]
@@ -132,7 +130,7 @@ def train_few_shot(
         "stages": [
             {"stage": plan.recipe.stage, "steps": plan.steps, "images": plan.steps * plan.images} for plan in plans
         ],
-        "validation_rule": "its own" if has_own_rule(method) else "cosine to class means",
+        "validation_rule": describe_validation(method),
     }
     total = plans[-1].last
 

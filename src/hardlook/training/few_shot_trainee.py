@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.optim import Optimizer
 
 from hardlook.errors import OptionError
 from hardlook.networks.backbones import build_backbone
 from hardlook.networks.few_shot.catalogue import find_method
+from hardlook.networks.few_shot.learner_rules import RULES, score_by_learner, score_by_means
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.few_shot.support_heads import HeadTraining, heads_in_span
 from hardlook.randomness import generator
 from hardlook.training.augmentation import Draws, ImageStore, draw_augmentations
 from hardlook.training.few_shot_data import EpisodeRows, FewShotData, Rows
@@ -26,7 +28,7 @@ from hardlook.training.schedules import compute_rate
 
 SELECTIONS = ("blind", "iid", "ood")
 CHUNK = 64  # steps whose tasks and augmentations are drawn and sent to the device together
-VALIDATED_IMAGES, VALIDATED_TASKS = 256, 8  # that are encoded or classified at a time
+VALIDATED_IMAGES, VALIDATED_TASKS, TASKS_WITH_HEADS = 256, 8, 64  # that are encoded or classified at a time
 
 
 def build_method(recipe: Recipe, *, classes: int, size: int, seed: int) -> FewShotMethod:
@@ -67,10 +69,25 @@ def scores_features(method: FewShotMethod) -> bool:
     return kind.classify is FewShotMethod.classify and kind.embed is FewShotMethod.embed
 
 
-def has_own_rule(method: FewShotMethod) -> bool:
-    """Whether the method itself classifies queries."""
-    kind = type(method)
-    return kind.classify is not FewShotMethod.classify or kind.score is not FewShotMethod.score
+def describe_validation(method: FewShotMethod) -> str:
+    """The rule by which validation tasks are answered, in words."""
+    if method.learner is not None:
+        return f"the learner {method.learner}" if method.learner in RULES else "cosine to class means"
+    untuned = {"score": "its own, without fine-tuning", "means": "cosine to class means, without fine-tuning"}
+    return untuned.get(method.validated_by, "its own")
+
+
+def choose_rule(method: FewShotMethod) -> Callable[[Episodes], Tensor] | None:
+    """What answers validation tasks from features, computed once for all of them; None where images are needed.
+
+    The rule of a test where it can be had, that of its learner for a method with one. A test that tunes the backbone
+    for each task takes minutes for what else takes a second, so these are judged by the backbone as it is.
+    """
+    if method.learner is not None:
+        return partial(score_by_learner, method)
+    if method.validated_by == "means":
+        return score_by_means
+    return method.score if method.validated_by == "score" or scores_features(method) else None
 
 
 @dataclass(frozen=True)
@@ -254,21 +271,18 @@ class FewShotTrainee:
         module.eval()
         if self.held is None:
             return {}
-        with torch.no_grad():
-            own = has_own_rule(method)
-            table = None
-            if scores_features(method):
-                table = _encode(method.emb_func, self.held)
+        rule = choose_rule(method)
+        # Heads of many tasks are trained in the time of few.
+        size = TASKS_WITH_HEADS if isinstance(getattr(method, "head", None), HeadTraining) else VALIDATED_TASKS
+        with torch.no_grad(), heads_in_span(method):
+            table = _encode(method.emb_func, self.held) if rule is not None else None
             scores = {}
             for mode, tasks in self.data.validation.items():
                 right = total = 0
-                for start in range(0, len(tasks), VALIDATED_TASKS):
-                    part = tasks[start : start + VALIDATED_TASKS]
+                for start in range(0, len(tasks), size):
+                    part = tasks[start : start + size]
                     episodes = self._build_episodes(part, table, mode, start)
-                    if not own:
-                        found = score_by_centroids(episodes)
-                    else:
-                        found = method.classify(episodes) if table is None else method.score(episodes)
+                    found = method.classify(episodes) if rule is None else rule(episodes)
                     labels = episodes.require_labels()
                     right += int((found.argmax(-1) == labels).sum())
                     total += labels.numel()
@@ -312,9 +326,3 @@ def _encode(backbone: nn.Module, store: ImageStore) -> Tensor:
     """Features of all images of a store, by centre crops."""
     rows = torch.arange(len(store.images), device=store.images.device)
     return torch.cat([backbone(store.crop_centre(part)).float() for part in torch.split(rows, VALIDATED_IMAGES)])
-
-
-def score_by_centroids(features: Episodes) -> Tensor:
-    """(tasks, queries, ways) cosines to the class means: the validation of methods whose rule is a learner's."""
-    query, means = features.query.flatten(2), features.support.mean(2).flatten(2)
-    return functional.normalize(query, dim=-1) @ functional.normalize(means, dim=-1).mT

@@ -1,5 +1,7 @@
 """Methods that train a classifier of the training classes: released code, training and test time."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -228,3 +230,17 @@ def test_a_teacher_stays_as_it_is():
     method.train()
     assert not method.distill_layer.training and method.emb_func.training
     assert not any(value.requires_grad for value in method.distill_layer.parameters())
+
+
+@pytest.mark.parametrize(
+    "head", [HeadTraining(), HeadTraining("weight-norm", scale=2.0), HeadTraining("cosine", scale=5.0)]
+)
+def test_a_head_trained_in_the_span_is_the_same(head):
+    """In float64, where the path of the training does not drift; also with as many supports as channels."""
+    for shots, width in ((2, 40), (1, 8), (4, 8)):
+        generator = torch.Generator().manual_seed(shots)
+        support = torch.rand(3, 4, shots, width, generator=generator, dtype=torch.float64)
+        query = torch.rand(3, 5, width, generator=generator, dtype=torch.float64)
+        episodes = Episodes(support, query, keys=("a", "b", "c"))
+        found = replace(head, in_span=True).classify(episodes)
+        torch.testing.assert_close(found, head.classify(episodes), rtol=1e-9, atol=1e-9)

@@ -40,6 +40,8 @@ class LpFtFb(Baseline):
     compared.
     """
 
+    validated_by = "score"
+
     def __init__(
         self,
         backbone: nn.Module | None = None,

@@ -92,6 +92,11 @@ class FewShotMethod(nn.Module):
     learner: ClassVar[str | None] = None
     """The registered few-shot learner that classifies on this method's features, where it has no rule of its own."""
 
+    validated_by: ClassVar[Literal["classify", "score", "means"]] = "classify"
+    """How weights are judged while they are trained: as in a test, or without the tuning of a test, which is slow.
+
+    `score` takes the features of the backbone as it is, `means` the cosine to class means."""
+
     def __init__(self, backbone: nn.Module | None = None) -> None:
         super().__init__()
         self.emb_func = backbone if backbone is not None else nn.Identity()

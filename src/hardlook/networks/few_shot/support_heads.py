@@ -6,9 +6,10 @@ trained as each would be alone.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -47,12 +48,17 @@ class HeadTraining:
     order: Order = draw_order
     start: Callable[[str, tuple[int, ...]], Tensor] | None = None
     """The first values of the tensor of that name and shape (ways, ...); None for the usual random ones."""
+    in_span: bool = False
+    """Train in coordinates of the span of supports and first weights: the same head but for rounding, sooner."""
 
     def fit(self, features: Tensor, labels: Tensor, ways: int, keys: Sequence[str]) -> dict[str, Tensor]:
         """The tensors of a head per task, trained on `features` (tasks, n, d) with `labels` (n,)."""
         with torch.enable_grad():
             inputs = features.detach()
-            head = self._start(inputs, ways, keys)
+            head, basis = self._start(inputs, ways, keys), None
+            if self.in_span:
+                inputs, head, basis = _reduce(inputs, head)
+            head = {name: value.clone().requires_grad_() for name, value in head.items()}
             optimiser: torch.optim.Optimizer = torch.optim.Adam(list(head.values()), lr=self.rate)
             if self.optimiser == "sgd":
                 optimiser = torch.optim.SGD(list(head.values()), lr=self.rate, **self.options)
@@ -64,7 +70,10 @@ class HeadTraining:
                 optimiser.zero_grad()
                 torch.autograd.backward(loss)
                 optimiser.step()
-        return {name: value.detach() for name, value in head.items()}
+        trained = {name: value.detach() for name, value in head.items()}
+        if basis is not None:
+            trained = {name: value @ basis if name in _ROWS else value for name, value in trained.items()}
+        return trained
 
     def score(self, head: dict[str, Tensor], features: Tensor) -> Tensor:
         """(tasks, n, ways) scores of `features` (tasks, n, d)."""
@@ -93,10 +102,9 @@ class HeadTraining:
         head = {}
         for name, shape in shapes.items():
             values = [self.start(name, shape) if self.start else _draw(name, shape, features, key) for key in keys]
-            head[name] = torch.stack(values).to(features).requires_grad_()
+            head[name] = torch.stack(values).to(features)
         if self.start is None and self.kind == "weight-norm":
-            with torch.no_grad():
-                head["weight_g"].copy_(head["weight_v"].norm(dim=-1, keepdim=True))
+            head["weight_g"] = head["weight_v"].norm(dim=-1, keepdim=True)
         return head
 
     def _batches(self, keys: Sequence[str], count: int) -> Iterator[Tensor]:
@@ -104,6 +112,40 @@ class HeadTraining:
         for epoch in range(self.epochs):
             orders = torch.from_numpy(np.stack([self.order(key, epoch, count) for key in keys]))
             yield from torch.split(orders, self.batch, 1)
+
+
+_ROWS = ("weight", "weight_v")  # tensors (tasks, ways, d) whose rows are mixtures of supports and of their start
+
+
+def _reduce(features: Tensor, head: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor], Tensor | None]:
+    """Features (tasks, n, d) and the start of a head, in coordinates of the span that the head never leaves.
+
+    Gradients are mixtures of supports; decay and momentum mix what is there. An orthonormal basis (tasks, r, d) of
+    supports and first weights keeps every product and length, and r is n + ways where d may be 1600. None where it
+    would not be smaller.
+    """
+    name = next(one for one in _ROWS if one in head)
+    basis = None
+    if features.shape[1] + head[name].shape[1] < features.shape[2]:
+        rows = torch.cat([features, head[name]], 1).double()
+        # With equal or empty rows some of these directions are any: they are orthonormal all the same.
+        basis = torch.linalg.qr(rows.mT).Q.mT.to(features)
+        features, head = features @ basis.mT, {**head, name: head[name] @ basis.mT}
+    return features, head, basis
+
+
+@contextlib.contextmanager
+def heads_in_span(network: nn.Module) -> Iterator[None]:
+    """Heads of a network, and of those within it, are trained in the span meanwhile."""
+    owners: list[Any] = [one for one in network.modules() if isinstance(getattr(one, "head", None), HeadTraining)]
+    heads = [owner.head for owner in owners]
+    for owner in owners:
+        owner.head = replace(owner.head, in_span=True)
+    try:
+        yield
+    finally:
+        for owner, head in zip(owners, heads, strict=True):
+            owner.head = head
 
 
 def _draw(name: str, shape: tuple[int, ...], features: Tensor, key: str) -> Tensor:

@@ -36,6 +36,8 @@ class Tsa(Baseline):
     the supports by the means of their classes, `SCALE` times cosines. No released code was compared.
     """
 
+    validated_by = "means"
+
     def __init__(
         self,
         backbone: nn.Module | None = None,

@@ -1,0 +1,77 @@
+"""How weights are judged while they are trained: by the rule of a test where that is quick."""
+
+import numpy as np
+import pytest
+import torch
+from tiny_few_shot import make_data, make_recipe, train_tiny
+
+from hardlook.models.few_shot.trained import TrainedLearner
+from hardlook.models.roles import Episode
+from hardlook.networks.few_shot.catalogue import find_method, list_methods
+from hardlook.networks.few_shot.support_heads import HeadTraining
+from hardlook.training import few_shot, few_shot_trainee
+from hardlook.training.recipes import plan_stages
+
+RULES = {
+    "rfs": "the learner logistic", "deepbdc-stl": "the learner logistic", "k-nn": "the learner k-nn",
+    "baseline": "its own", "protonet": "its own", "maml": "its own", "ifsl-knn": "its own",
+    "lp-ft-fb": "its own, without fine-tuning", "tsa": "cosine to class means, without fine-tuning",
+    "tsa-deta": "cosine to class means, without fine-tuning",
+}  # fmt: skip
+
+
+def build(name, data):
+    entry = find_method(name)
+    recipe = make_recipe(name, entry.stages)
+    method = few_shot.build_method(recipe, classes=6, size=32, seed=0)
+    plans = plan_stages(recipe, len(data.labels))
+    return method, few_shot.FewShotTrainee(method, recipe, plans, data, seed=0, size=32)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_card_names_the_rule(name):
+    method, trainee = build(name, make_data())
+    assert few_shot_trainee.describe_validation(method) == RULES[name]
+    called = []
+    own = type(method).classify
+    type(method).classify = lambda self, episodes: called.append(0) or own(self, episodes)
+    try:
+        scores = trainee.validate(method)
+    finally:
+        type(method).classify = own
+    assert all(0 <= value <= 1 for value in scores.values()) and set(scores) == {"blind", "iid", "ood"}
+    if "without" in RULES[name]:  # nothing is tuned
+        assert not called
+
+
+@pytest.mark.parametrize("name", ["rfs", "k-nn", "baseline", "protonet"])
+def test_validation_answers_as_the_folder_does(name, tmp_path):
+    """The accuracy at the last mark is that of the finished model on the same tasks."""
+    data = make_data(shots=2, queries=3)
+    recipe = make_recipe(name, find_method(name).stages, epochs=1, batch=12, shots=2, queries=3)
+    card = train_tiny(tmp_path, recipe, data, validations=1).card
+    learner = TrainedLearner(str(tmp_path))
+    vectors = learner.encode(list(data.validation_images)).vectors
+    tasks = data.validation["blind"]
+    labels = np.repeat(np.arange(3), 3)
+    right = []
+    for place in range(len(tasks)):
+        query = vectors[tasks.query[place].ravel()]
+        shown = Episode(
+            vectors[tasks.support[place].ravel()], np.repeat(np.arange(3), 2), query, 3, f"validation-{place}"
+        )
+        right.append(learner.classify([shown])[0].argmax(1) == labels)
+    assert np.mean(right) == pytest.approx(card["selections"]["blind"]["accuracy"])
+
+
+def test_every_learner_of_a_method_has_its_rule():
+    for entry in list_methods():
+        assert entry.learner is None or entry.learner in few_shot_trainee.RULES, entry.name
+
+
+def test_heads_are_as_they_were_after_a_validation():
+    method, trainee = build("baseline++", make_data())
+    head = method.head
+    trainee.validate(method)
+    assert method.head is head and not head.in_span and isinstance(head, HeadTraining)
+    assert not torch.is_inference_mode_enabled()
