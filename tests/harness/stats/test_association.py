@@ -232,3 +232,37 @@ def test_five_of_the_six_published_values_lie_in_the_seed_range(shared_data):
         seeds = [mutual_information(values, found, rng=rng(seed)) for seed in range(40)]
         inside[column] = min(seeds) <= published <= max(seeds)
     assert inside == {column: column != "blob_count" for column in PUBLISHED}
+
+
+@pytest.mark.parametrize(("units", "per_cluster", "level"), [(40, 1, 0.95), (41, 1, 0.8), (45, 3, 0.95)])
+def test_the_interval_is_that_of_random_halves(units, per_cluster, level):
+    values, outcome = rng(6).normal(size=units), rng(7).random(units) > 0.5
+    clusters = None if per_cluster == 1 else (np.arange(units) // per_cluster).tolist()
+    found = mutual_information_interval(values, outcome, k=2, rng=rng(8), halves=30, level=level, clusters=clusters)
+    # The same draws in the same order, one by one.
+    draws, n = rng(8), units // per_cluster
+    value = mutual_information(values, outcome, k=2, rng=draws)
+    estimates = []
+    for _ in range(30):
+        chosen = np.sort(draws.choice(n, size=n // 2, replace=False))
+        rows = np.isin(np.arange(units) // per_cluster, chosen)
+        estimates.append(mutual_information(values[rows], outcome[rows], k=2, rng=draws))
+    error = np.std(estimates, ddof=1) * math.sqrt((n // 2) / (n - n // 2))
+    reach = norm.ppf((1 + level) / 2) * error
+    assert (found.value, found.standard_error) == (value, pytest.approx(error))
+    assert (found.interval.low, found.interval.high) == pytest.approx((max(0.0, value - reach), value + reach))
+    assert (found.resamples, found.undefined, found.interval.level, found.interval.n) == (30, 0, level, n)
+    assert found.interval.resampled == ("unit" if clusters is None else "cluster")
+
+
+@pytest.mark.parametrize(("units", "halves"), [(3, 0), (4, 5)])
+def test_four_units_are_halved_and_three_are_not(units, halves):
+    outcome = np.arange(units) % 2 == 0
+    found = mutual_information_interval(np.arange(units), outcome, rng=rng(), halves=5)
+    assert found.resamples == halves
+
+
+def test_halves_without_two_of_an_outcome_are_counted_as_undefined():
+    found = mutual_information_interval(np.arange(4.0), [0, 0, 1, 1], rng=rng(), halves=20)
+    # A half of two units is defined where both have one outcome: then the information is 0.
+    assert 0 < found.undefined < 20 and found.standard_error == pytest.approx(0, abs=1e-12)

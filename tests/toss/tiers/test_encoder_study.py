@@ -132,3 +132,20 @@ def test_without_two_images_of_a_class_the_reason_is_said():
         study(("1_10", "2_20"), {"a": encoder(), "b": encoder()})
     with pytest.raises(DataError, match=r"\(1 image failed, the first: 20: RuntimeError: no such picture\)"):
         study(("1_10", "1_20"), {"a": encoder({20.0}), "b": encoder()})
+
+
+def test_where_one_encoder_says_the_same_of_all_pairs_kappa_is_nothing():
+    alike = compare_encoders({"a": np.ones(4), "b": np.ones(4)}, list("wxyz"))
+    assert np.isnan(alike.kappa) and alike.agreement.value == 1.0 and alike.pairs == 4
+    _, document = build_encoder_page({"a": np.ones(4), "b": np.ones(4)}, alike)
+    assert document["kappa"] is None and document["spearman"] is None
+    half = compare_encoders({"a": np.ones(4), "b": np.array([0.0, 0, 1, 1])}, list("wxyz"))
+    assert (half.kappa, half.agreement.value) == (0.0, 0.5)
+
+
+def test_the_summary_has_the_numbers_of_the_agreement():
+    cosines = {"a": np.array([0.1, 0.9, 0.8]), "b": np.array([0.2, 0.7, 0.1])}
+    _, document = build_encoder_page(cosines, compare_encoders(cosines, ["x", "y", "z"]))
+    assert document["summary"] == (
+        "a and b agree on 66.7 % of 3 same-class pairs (kappa 0.40, Spearman of the cosines 0.50)."
+    )

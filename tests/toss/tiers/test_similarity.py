@@ -5,7 +5,7 @@ import pytest
 
 from hardlook.data.class_masks import open_class_mask_folders
 from hardlook.models.roles import Features
-from hardlook.toss.tiers.similarity import encode_images, split_at_mean
+from hardlook.toss.tiers.similarity import encode_images, pair_cosines, split_at_mean
 from hardlook.world.layouts import write_world
 
 
@@ -55,3 +55,24 @@ def test_pairs_split_at_the_mean_over_all_classes():
     similar, mean = split_at_mean(pools, {"cat": np.array([0.9]), "dog": np.array([0.3, 0.6])})
     assert mean == pytest.approx(0.6)
     assert similar == {("1_a", "1_b"): True, ("2_a", "2_b"): False, ("2_b", "2_a"): False}
+
+
+def test_a_vector_of_zeros_stays_and_all_others_have_length_one(source):
+    class Blind(Troubled):
+        def encode(self, images):
+            vectors = np.asarray(super().encode(images).vectors).copy()
+            vectors[0] = 0.0
+            return Features(vectors)
+
+    lengths = [
+        float(np.linalg.norm(vector)) for vector in encode_images(source, source.tokens(), Blind()).vectors.values()
+    ]
+    assert 0.0 in lengths and {round(length, 9) for length in lengths} == {0.0, 1.0}
+
+
+def test_without_pairs_there_are_no_cosines_and_no_mean():
+    assert pair_cosines({}, str, []).shape == (0,)
+    similar, mean = split_at_mean({}, {})
+    assert similar == {} and np.isnan(mean)
+    similar, mean = split_at_mean({"cat": []}, {"cat": np.zeros(0)})
+    assert similar == {} and np.isnan(mean)
