@@ -503,3 +503,74 @@ def test_of_many_lost_units_ten_are_named(tmp_path, monkeypatch, lost, more):
         small_run(tmp_path)
     assert caught.value.what.endswith(f"failed: {', '.join(names[:10])}{more}")
     assert caught.value.unit == names[0]
+
+
+@pytest.mark.parametrize(
+    ("failed", "share", "stops"), [(1, 0.1, False), (2, 0.1, True), (1, 0.0, True), (10, 1.0, False), (1, 0.099, True)]
+)
+def test_a_run_stops_where_more_units_fail_than_the_share_allows(failed, share, stops):
+    session, last = sessions.Session("inline", failed=failed), record_store.Failure("u", "evaluate", "broken", "")
+    settings = launching.RunSettings(max_failures=share)
+    if not stops:
+        launching._stop_if_too_many(settings, session, 10, 0, last)
+        return
+    with pytest.raises(
+        RunError, match=f"{failed} of 10 units failed, more than {share:.1%}; the last: broken"
+    ) as caught:
+        launching._stop_if_too_many(settings, session, 10, 0, last)
+    assert caught.value.unit == "u" and "--max-failures SHARE" in caught.value.remedy
+
+
+@pytest.mark.parametrize(("before", "answered", "again"), [(0, 0, False), (1, 0, True), (0, 1, True)])
+def test_a_changed_model_starts_again_where_some_units_are_answered(before, answered, again):
+    session, last = sessions.Session("inline", answered=answered), record_store.Failure("u", "evaluate", "broken", "")
+    with pytest.raises(RunError, match="stopped at the first failure: broken") as caught:
+        launching._stop_if_too_many(launching.RunSettings(on_error="stop"), session, 10, before, last)
+    assert ("starts again with --new" in caught.value.remedy) == again
+    assert ("also with changed code" in caught.value.remedy) == (not again)
+
+
+@pytest.mark.parametrize(
+    ("given", "pred", "data", "chosen"),
+    [
+        ("mine", None, False, "mine"),
+        (None, None, False, "planted-segmenter"),
+        (None, Path("pred"), False, ""),
+        ("mine", None, True, "mine"),
+    ],
+)
+def test_the_model_is_the_given_one_or_the_default_of_the_planted_world(given, pred, data, chosen):
+    options = CLOSED_MIOU.options.model_construct(pred=pred, data={"voc": Path("w")} if data else {})
+    assert launching.choose_model(CLOSED_MIOU.card, options, given) == chosen
+
+
+def test_a_model_beside_predictions_or_none_beside_data_is_refused():
+    options = CLOSED_MIOU.options.model_construct
+    with pytest.raises(OptionError, match="--model and --pred are both given"):
+        launching.choose_model(CLOSED_MIOU.card, options(pred=Path("p"), data={}), "mine")
+    with pytest.raises(OptionError, match="which model is to run on w"):
+        launching.choose_model(CLOSED_MIOU.card, options(pred=None, data={"voc": Path("w")}), None)
+    with pytest.raises(OptionError, match="closed-miou needs a model"):
+        launching.choose_model(replace(CLOSED_MIOU.card, default_model=""), options(pred=None, data={}), None)
+    launching.choose_model(CLOSED_MIOU.card, options(pred=Path("p"), data={"voc": Path("w")}), None)
+
+
+def test_the_batch_size_of_a_damaged_run_is_that_of_its_sessions(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.manifest_path.write_text("{")
+    assert launching._read_batch_size(folder) is None
+    sessions.Session("inline", id="a").save(folder)
+    sessions.Session("inline", id="b", batch_size=7).save(folder)
+    sessions.Session("inline", id="c", batch_size=9).save(folder)
+    assert launching._read_batch_size(folder) == 7
+
+
+def test_an_object_as_a_model_takes_no_arguments():
+    model, options = PlantedSegmenter(), CLOSED_MIOU.options(scenes=2)
+    job = launching.make_job("closed-miou", CLOSED_MIOU, options, model, {}, 2)
+    assert (job.benchmark, job.threads, job.given_model.value, job.given_benchmark) == ("closed-miou", 2, model, None)
+    with pytest.raises(OptionError, match="is an object and takes no arguments: a, b"):
+        launching.make_job("closed-miou", CLOSED_MIOU, options, model, {"a": 1, "b": 2}, 1)
+    named = launching.make_job(CLOSED_MIOU, CLOSED_MIOU, options, "planted-segmenter", {"stranger": 0.5}, 1)
+    assert named.given_model is None and named.given_benchmark.value is CLOSED_MIOU
+    assert (named.benchmark, named.model, named.model_args) == ("closed-miou", "planted-segmenter", {"stranger": 0.5})
