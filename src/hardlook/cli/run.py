@@ -1,4 +1,7 @@
-"""`hardlook run BENCHMARK`: start or resume a run, with flags made from the benchmark's options when it is called."""
+"""`hardlook run BENCHMARK`: start or resume a run, with flags made from the benchmark's options when it is called.
+
+`--unit ID` evaluates a few units instead and prints their records; `--show` also draws them on a page.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import inspect
 import json
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +30,7 @@ from hardlook.cloud.run_folders import locate_run
 
 if TYPE_CHECKING:
     from hardlook.api.runs import Run
+    from hardlook.api.single_units import UnitResults
     from hardlook.harness.benchmark import Benchmark, BenchmarkCard
     from hardlook.harness.runs.launch import RunProgress
 
@@ -119,7 +123,6 @@ def build_command(name: str, benchmark: Benchmark) -> Callable[..., None]:
 
 def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None:
     """Run, print the scores and write the report; several models one after the other, each in a folder of its name."""
-    from hardlook.cli.run_units import evaluate_named_units
     from hardlook.cli.several_models import parse_model_names, split_model_arguments
     from hardlook.models.families.downloads import forbid_downloads
 
@@ -263,3 +266,55 @@ def progress_with_note(card: BenchmarkCard, values: dict[str, Any]) -> Callable[
         return NoProgress() if values["quiet"] else make_progress(total, done)
 
     return start
+
+
+def evaluate_named_units(name: str, benchmark: Benchmark, values: dict[str, Any], arguments: Mapping[str, Any]) -> bool:
+    """Evaluate the units of `--unit` with every model, print and show them; return whether one failed."""
+    from hardlook.api.running import run as run_units
+    from hardlook.api.single_units import build_document
+
+    # Without --model there is one entry, that of the default model, which was not chosen: --pred takes its place.
+    models = list(arguments) if values["model"] else [None]
+    results: UnitResults | None = None
+    for model, given in zip(models, arguments.values(), strict=True):
+        own = run_units(
+            name,
+            unit=values["unit"],
+            model=model,
+            model_args={key: value for key, value in given.items() if key != "device"},
+            device=given.get("device"),
+            threads=values["threads"],
+            progress=not values["quiet"],
+            **collect_options(benchmark, values),
+        )
+        results = own if results is None else results + own
+    assert results is not None
+    page = results.page(values["out"]).path if values["show"] else None
+    if values["as_json"]:
+        print_json(build_document(benchmark, results, page))
+    else:
+        _print_results(benchmark, results)
+        if page:
+            typer.echo(f"\npage: {page}")
+    return bool(results.failed)
+
+
+def _print_results(benchmark: Benchmark, results: UnitResults) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from hardlook.api.single_units import format_fields
+
+    console = Console()
+    for result in results:
+        printed = Table(title=escape(f"{result.unit.id} by {result.model}"), title_justify="left", show_header=False)
+        printed.add_column(style="dim")
+        printed.add_column(overflow="fold")
+        for name, text in format_fields(benchmark, result).items():
+            printed.add_row(escape(name), escape(text))
+        if result.error:
+            printed.add_row("error", escape(result.error))
+        console.print(printed)
+        if result.caption:
+            console.print(escape(result.caption))
