@@ -121,3 +121,10 @@ def test_an_instance_has_masks_of_its_images_size_and_a_pixel_that_counts():
         with pytest.raises(DataError, match="the target has no pixel that counts"):
             instance(target, ignore)
     assert instance(np.ones((3, 4), bool), target).target.sum() == 12
+
+
+def test_twenty_rounds_of_ten_groups_unless_it_is_said():
+    assert len(make_clicking_groups()) == 10
+    rules = Rules()
+    assert (rules.rounds, rules.seed, rules.boundary) == (20, 0, False)
+    assert [(half.name, half.low, half.high) for half in HALVES] == [("lower", 0.0, 0.5), ("upper", 0.5, 1.0)]

@@ -361,3 +361,33 @@ def test_every_pair_is_of_the_tier_fold_and_split_of_its_list():
         assert pairs and {(pair.tier, pair.fold) for pair in pairs} == {(tier, fold)}
         assert tier == 2 or {pair.split for pair in pairs} == {split}
         assert {class_of[pair.query] for pair in pairs} == {("cat", "dog")[fold]}
+
+
+def test_draws_are_those_of_seed_0_unless_another_is_given():
+    members = {name: {"easy_sal": own} for name, own in MANY.items()}
+    similar = told_apart(MANY)
+    for draw in (
+        lambda **seed: draw_random_pairs(MANY, ["a", "b"], **seed),
+        lambda **seed: build_query_complexity(members, ["a"], "easy_sal", **seed),
+        lambda **seed: draw_similarity_pools(MANY, **seed),
+        lambda **seed: build_support_cognizance(MANY, ["a", "b"], similar, **seed),
+        lambda **seed: build_generalisation({"a": {token: n / 60 for n, token in enumerate(MANY["a"])}}, (), **seed),
+    ):
+        assert draw() == draw(seed=0) != draw(seed=1)
+    assert {row.fold for row in build_support_cognizance(MANY, ["a"], similar)} == {0}
+    class_of = {token: name for name, own in MANY.items() for token in own}
+    assert len(build_tiers(tuple(MANY), class_of, {}, similar).folds) == 4
+
+
+def test_parts_that_are_not_filled_say_what_is_missing():
+    class_of = {"1_a": "cat", "1_b": "cat", "2_c": "dog"}
+    built = build_tiers(("cat", "dog", "owl"), class_of, {"1_a": "easy_sal", "1_b": "hard_sal"}, {}, folds=1)
+    why = {one.part: (one.wanted, one.got, one.why) for one in built.unfilled}
+    tier_1 = "tier 1, fold 0, cat:"
+    assert why[f"{tier_1} easy_sal x easy_nsal"] == (1, 0, "cat has no mask that is easy_nsal")
+    assert why[f"{tier_1} easy_nsal x easy_sal"] == (1, 0, "cat has no mask that is easy_nsal")
+    assert f"{tier_1} easy_sal x hard_sal" not in why
+    assert why["tier 2, cat: L0"] == (WANTED["L0"], 2, "cat has 2 images")
+    assert why["tier 2, dog: L0"] == (WANTED["L0"], 1, "dog has 1 images")
+    assert why["tier 2, owl: L4"] == (WANTED["L4"], 0, "no image holds owl")
+    assert built.levels["owl"] == dict.fromkeys(WANTED, 0)
