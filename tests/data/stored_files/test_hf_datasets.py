@@ -304,3 +304,19 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
     with pytest.raises(MissingExtra) as caught:
         read_samples(tmp_path, "val")
     assert "hardlook[datasets]" in caught.value.remedy
+
+
+@pytest.mark.parametrize("column", ["image.path", "label"])
+def test_a_column_that_is_shorter_than_its_file_is_an_error(tmp_path, column):
+    """A page whose kind is damaged is skipped by Parquet's readers, and the column ends before the others do."""
+    file = tmp_path / "a.parquet"
+    pq.write_table(make_labels([0, 1, 2]), file, use_dictionary=False, compression="none")
+    group = pq.ParquetFile(file).metadata.row_group(0)
+    columns = {one.path_in_schema: one for one in map(group.column, range(group.num_columns))}
+    content = bytearray(file.read_bytes())
+    assert content[columns[column].data_page_offset + 1] == 0  # a data page
+    content[columns[column].data_page_offset + 1] = 2
+    file.write_bytes(content)
+    with pytest.raises(DataError, match="0 of 3 rows are there") as caught:
+        read_labelled(file, None)
+    assert caught.value.file == str(file)

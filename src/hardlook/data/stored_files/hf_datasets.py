@@ -419,20 +419,32 @@ def _read_schema(file: Path) -> Any:
 
 
 def _iterate_rows(file: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a file with these columns."""
-    chosen = list(columns)
+    """The rows of a file with these columns; a `DataError` where these are not all of its rows."""
+    chosen, count = list(columns), 0
     if file.suffix == ".parquet":
         batches = _open_parquet(file, _read_state(file)).iter_batches(batch_size=1000, columns=chosen)
     else:
         batches = _open_arrow(file, _read_state(file)).select(chosen).to_batches(max_chunksize=1000)
     for batch in batches:
+        count += batch.num_rows
         yield from batch.to_pylist()
+    _check_count(file, ", ".join(columns), count)
+
+
+def _check_count(file: Path, columns: str, count: int) -> None:
+    """Raise an error where columns are shorter than their file: rows would be matched with those of others."""
+    opened = _open_parquet if file.suffix == ".parquet" else _open_arrow
+    table = opened(file, _read_state(file))
+    rows = table.metadata.num_rows if file.suffix == ".parquet" else table.num_rows
+    if count != rows:
+        raise DataError(f"{columns}: {count} of {rows} rows are there", file=file, remedy="copy the file again")
 
 
 def _read_names(file: Path, column: str) -> Sequence[str | None]:
     """What the cells of a column name as their files."""
     if file.suffix == ".parquet":
         table = _open_parquet(file, _read_state(file)).read(columns=[f"{column}.path"])
+        _check_count(file, column, table.num_rows)
         return [(value or {}).get("path") for value in table.column(column).to_pylist()]
     paths: list[str | None] = []
     for chunk in _open_arrow(file, _read_state(file)).column(column).chunks:
