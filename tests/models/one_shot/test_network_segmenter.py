@@ -10,7 +10,7 @@ from tiny_one_shot import TinyNetwork, use_tiny  # noqa: E402
 
 from hardlook.errors import ModelError, OptionError  # noqa: E402
 from hardlook.models.one_shot import network_segmenter as module  # noqa: E402
-from hardlook.models.one_shot.network_segmenter import HSNet, PFENet, RePRI, SimPropNet  # noqa: E402
+from hardlook.models.one_shot.network_segmenter import RPMM, HSNet, PFENet, RePRI, SimPropNet  # noqa: E402
 from hardlook.models.registry import build  # noqa: E402
 from hardlook.models.roles import Support  # noqa: E402
 from hardlook.networks.one_shot.catalogue import list_networks  # noqa: E402
@@ -56,6 +56,16 @@ def test_batches_and_other_pairs_change_nothing(tiny):
     one_by_one = [alone.segment_queries([query], [each])[0] for query, each in zip(queries, supports, strict=True)]
     for mask, other in zip(one_by_one, together.segment_queries(queries, supports), strict=True):
         assert np.array_equal(mask, other)
+
+
+def test_networks_that_resize_at_once_answer_queries_of_different_sizes(tiny):
+    model = RPMM(weights="random:0", size=33, pairs=8)
+    first, second = scenes(2)
+    queries = [first.image, second.image[:50], first.image[:, :40], second.image]
+    masks = model.segment_queries(queries, [[shown(first)]] * 4)
+    assert [mask.shape for mask in masks] == [query.shape[:2] for query in queries]
+    for query, mask in zip(queries, masks, strict=True):
+        assert np.array_equal(model.segment_queries([query], [[shown(first)]])[0], mask)
 
 
 def test_supports_of_different_numbers_go_together_and_nothing_shown_is_nothing_found(tiny):
@@ -154,3 +164,46 @@ def test_readings_differ_in_the_way_back_and_in_the_network(tiny):
     sound, released = (RePRI(weights="random:0", size=65, reading=name) for name in ("sound", "released"))
     assert not sound.net.released and released.net.released
     assert sound.code_fingerprint() != released.code_fingerprint()
+
+
+@pytest.mark.real
+def test_the_prior_of_imagenet_features_lies_on_the_object(shared_data, one_thread):
+    """Real photographs and weights: the training-free prior of PFENet prefers pixels of the class."""
+    import PIL.Image
+
+    from hardlook.data.voc import open_devkit
+    from hardlook.errors import DataError
+    from hardlook.models.weights.resnet50_keras import read_resnet50
+    from hardlook.networks.one_shot.evaluation import InputRule
+    from hardlook.networks.one_shot.pfenet import PFENet as Network
+    from hardlook.networks.one_shot.pfenet import compute_prior
+
+    try:
+        weights = read_resnet50()
+    except (DataError, ModelError) as error:
+        pytest.skip(str(error))
+    devkit = open_devkit(shared_data / "data" / "VOCdevkit" / "VOC2012")
+    cats = []
+    for path in sorted((devkit.root / "SegmentationClass").glob("*.png")):
+        classes = np.asarray(PIL.Image.open(path))
+        if set(np.unique(classes)) <= {0, 8, 255} and (classes == 8).mean() > 0.1:
+            cats.append(
+                (np.asarray(PIL.Image.open(devkit.root / "JPEGImages" / f"{path.stem}.jpg").convert("RGB")), classes)
+            )
+        if len(cats) == 4:
+            break
+    network, rule = Network("resnet50-keras").eval(), InputRule(161, padded=True, nearest="opencv")
+    network.load_backbone(weights)
+    better = []
+    with torch.no_grad():
+        images = torch.stack([rule.prepare(torch.from_numpy(image.copy()).movedim(-1, 0)) for image, _ in cats])
+        masks = torch.stack([rule.prepare_mask(torch.from_numpy(classes == 8).to(torch.uint8)) for _, classes in cats])
+        features = network.encode(images)
+        _, deep = network.describe(features, masks)
+        for query in range(4):
+            support = (query + 1) % 4
+            prior = compute_prior(features[2][query : query + 1], deep[support][None, None])
+            small = torch.nn.functional.interpolate(prior, masks.shape[-2:], mode="bilinear")[0, 0]
+            better.append(float(small[masks[query] == 1].mean() - small[masks[query] == 0].mean()))
+    # One of the four fills its image, so that there is little to tell apart.
+    assert np.mean(better) > 0.1 and sum(one > 0.1 for one in better) >= 3

@@ -152,13 +152,14 @@ class NetworkSegmenter:
         check_supports(queries, supports)
         key = self._keys.key_function()
         answers: list[Mask | None] = [None] * len(queries)
-        groups: dict[int, list[int]] = {}
+        groups: dict[tuple[int, ...], list[int]] = {}
         for place, shown in enumerate(supports):
             if any(one.mask.any() for one in shown):
-                groups.setdefault(len(shown), []).append(place)
+                size = queries[place].shape[:2] if self.rule.direct else ()
+                groups.setdefault((len(shown), *size), []).append(place)
             else:
                 answers[place] = np.zeros(queries[place].shape[:2], bool)  # nothing is shown, so nothing is found
-        with exact_inference(self.precision, inner_gradients=True):
+        with exact_inference(self.precision):
             for places in groups.values():
                 for start in range(0, len(places), self.pairs):
                     part = places[start : start + self.pairs]
@@ -172,13 +173,16 @@ class NetworkSegmenter:
 
         own = _join([self._encode(query, key) for query in queries])
         shown = _join([_stack([self._describe(one, key) for one in each]) for each in supports])
-        size = (self.rule.size, self.rule.size)
+        height, width = queries[0].shape[:2]
+        size = (height, width) if self.rule.direct else (self.rule.size, self.rule.size)
         ignored = torch.stack([self._mark_padding(query) for query in queries])
         logits = self.net.match(own, shown, size, ignored)
         masks = []
         for query, found in zip(queries, logits, strict=True):
-            whole = self.rule.restore(found[None], *query.shape[:2], released=self.reading == "released")
-            masks.append((whole[0, 1] > whole[0, 0]).cpu().numpy())
+            if not self.rule.direct:
+                released = self.reading == "released"
+                found = self.rule.restore(found[None], *query.shape[:2], released=released)[0]
+            masks.append((found[1] > found[0]).cpu().numpy())
         return masks
 
     def _encode(self, image: Image, key: Key) -> Features:

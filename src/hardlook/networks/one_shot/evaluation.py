@@ -34,12 +34,14 @@ class InputRule:
     padded: the longer side is fitted and both are cut to multiples of 8; the image is in the top left corner, black
     around it. Otherwise the image is stretched to the square, with antialiasing.
     aligned: whether the released evaluation aligns the corners when it resizes logits.
+    direct: logits go from the features' size to the image's at once, not by way of the square.
     """
 
     size: int
     padded: bool
     nearest: Nearest
     aligned: bool = True
+    direct: bool = False
 
     def find_inner_size(self, height: int, width: int) -> tuple[int, int]:
         """Height and width of the image within the square."""
@@ -92,8 +94,8 @@ INPUT_RULES = {
     "pfenet": InputRule(473, padded=True, nearest="opencv"),
     "repri": InputRule(417, padded=True, nearest="opencv"),
     "hsnet": InputRule(400, padded=False, nearest="torch"),
-    "rpmm": InputRule(481, padded=False, nearest="pillow", aligned=False),
-    "pmm": InputRule(481, padded=False, nearest="pillow", aligned=False),
+    "rpmm": InputRule(481, padded=False, nearest="pillow", aligned=False, direct=True),
+    "pmm": InputRule(481, padded=False, nearest="pillow", aligned=False, direct=True),
 }
 """By network, with the size of its published evaluation."""
 
