@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from hardlook.data.class_masks import open_fss
+from hardlook.data.toss_pairs import locate_tier_list, read_pairs
 from hardlook.errors import OptionError
 from hardlook.models.named_model import build_named
 from hardlook.toss.tiers.attributes import AttributeRow, read_attributes, write_attributes
@@ -143,3 +144,52 @@ def test_masks_without_a_partition_are_counted(plan, table, tmp_path):
     manifest, report = build(replace(plan, attributes=tmp_path / "some.csv"), tmp_path / "built")
     assert report.unmeasured == 2
     assert (manifest["masks"], manifest["partitioned"]) == (len(rows), len(rows) - 2)
+
+
+def test_tier_three_is_written_with_its_table_and_counted_on_the_page(plan, saliency, table, fss, tmp_path):
+    out = tmp_path / "built"
+    manifest, report = build(replace(plan, attributes=table, saliency=saliency, fss=fss, seed=2), out)
+    written = read_pairs(locate_tier_list(out, 3)).pairs
+    assert len(written) == 4 and {(pair.tier, pair.fold) for pair in written} == {(3, -1)}
+    assert {"analysis/test_stats.csv", "analysis/general_stats.csv"} <= {
+        name.removeprefix("data/") for name in manifest["files"]
+    }
+    pairs = sum(len(own) for own in report.built.lists.values()) + 4
+    classes = len(plan.opened.source.classes)
+    page = (out / "report.html").read_text()
+    assert f"{pairs:,} pairs from {len(report.rows):,} masks of {classes} classes" in page
+    assert manifest["seed"] == 2 and report.given_partitions is False
+    plain, _ = build(replace(plan, attributes=table), tmp_path / "plain")
+    assert not [name for name in plain["files"] if "general" in name]
+
+
+def test_masks_of_images_that_the_encoder_fails_on_are_in_no_list(plan, table, tmp_path):
+    broken = plan.opened.source.read_image(plan.opened.tokens[0])
+    encoder = plan.encoder.model
+
+    class Fails:
+        dimension = encoder.dimension
+
+        def encode(self, images):
+            if any(np.array_equal(image, broken) for image in images):
+                raise RuntimeError("no such picture")
+            return encoder.encode(images)
+
+    manifest, report = build(
+        replace(plan, attributes=table, encoder=replace(plan.encoder, model=Fails())), tmp_path / "built"
+    )
+    gone = plan.opened.source.image_of(plan.opened.tokens[0])
+    assert [failure.image for failure in report.failures] == [gone] == [one["image"] for one in manifest["failures"]]
+    assert report.rows and gone not in {row.image for row in report.rows}
+    assert manifest["masks"] == len(report.rows) < len(plan.opened.tokens)
+
+
+def test_without_two_images_of_a_class_there_is_no_mean_similarity(plan, table, tmp_path):
+    source = plan.opened.source
+    first = {}
+    for row in read_attributes(table):
+        first.setdefault(source.class_of(row.filename), row)
+    write_attributes(tmp_path / "few.csv", list(first.values()))
+    manifest, report = build(replace(plan, attributes=tmp_path / "few.csv"), tmp_path / "built")
+    assert manifest["thresholds"]["similar_above"] is None and np.isnan(report.mean_cosine)
+    assert report.cosines == {}
