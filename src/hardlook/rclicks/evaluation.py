@@ -93,7 +93,7 @@ def evaluate_each(units: Sequence[Unit], model: Any) -> Iterator[Record]:
 
     def open_image(unit: Unit) -> Session:
         opened[unit.group] += 1
-        return CheckedSession(model, unit.payload.instance.image)
+        return CheckedSession(fit_to_dataset(model, unit.payload.dataset), unit.payload.instance.image)
 
     # `run_simulations` calls a function once: simulations with the same one share its session.
     sources: dict[str, Callable[[], Session]] = {}
@@ -114,7 +114,13 @@ def evaluate_each(units: Sequence[Unit], model: Any) -> Iterator[Record]:
         first_clicks = next(results) if people is not None and len(people) else None
         # An image counts as opened for the first of its units, also where that was evaluated before a run was resumed.
         times = opened.pop(unit.group, 0) if unit.payload.first_of_image else 0
-        yield make_record(unit, clicked, first_clicks, times, model, clicks)
+        yield make_record(unit, clicked, first_clicks, times, fit_to_dataset(model, unit.payload.dataset), clicks)
+
+
+def fit_to_dataset(model: Any, dataset: str) -> Any:
+    """The model as it was published for a dataset, where it has a method `for_dataset` that knows of some."""
+    choose = getattr(model, "for_dataset", None)
+    return model if choose is None else choose(dataset)
 
 
 def make_record(

@@ -9,6 +9,7 @@ text is compared with those known here and never imported.
 from __future__ import annotations
 
 import importlib
+import sys
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook import fingerprints
-from hardlook.errors import DataError, ModelError
+from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.networks.inert_pickles import PLAIN_NAMES, InertArchive, Record, StoredTensor, list_names
 from hardlook.networks.loading import LoadedWeights, load_into, load_state_dict, read_torch
 from hardlook.reading import reading
@@ -33,7 +34,11 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
     "gpcis": ("hardlook.networks.interactive.gpcis:GPCIS", "resnet50"),
     "adaptiveclick": ("hardlook.networks.interactive.adaptiveclick:AdaptiveClick", "vit_base"),
 }
-"""Network and usual size by family. A network has `build(size)` and `from_checkpoint(arguments, state)`."""
+"""Network and usual size by family.
+
+A network has `build(size)`, which raises `KeyError` for a size that its module's `SIZES` lacks, and
+`from_checkpoint(arguments, state)`. `logit_layer`, the layer that gives the logits, is for `fit_to_noise`.
+"""
 
 CLASSES: Mapping[str, str] = {
     "isegm.model.is_hrnet_model.HRNetModel": "ritm",
@@ -118,14 +123,66 @@ def build_network(checkpoint: Checkpoint, family: str | None = None) -> nn.Modul
 
 
 def build_random(family: str, size: str | None = None, *, seed: int = 0) -> nn.Module:
-    """A network with random parameters of a seed, in evaluation mode: for tests of everything but the masks."""
+    """A network with random parameters of a seed, in evaluation mode: for tests of everything but good masks."""
     import torch
 
-    network_class, usual = _network_class(family), FAMILIES[family][1]
+    network_class, chosen = _network_class(family), size or FAMILIES[family][1]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network: nn.Module = network_class.build(size or usual)
+        try:
+            network: nn.Module = network_class.build(chosen)
+        except KeyError:
+            sizes = getattr(sys.modules[network_class.__module__], "SIZES", ())
+            raise OptionError(f"{family} has no size {chosen!r}", remedy=f"one of {', '.join(sizes)}") from None
+        fit_to_noise(network)
     return network.eval().requires_grad_(False)
+
+
+def fit_to_noise(network: nn.Module) -> None:
+    """Make a random network's masks depend on its clicks, and be neither empty nor full on most pictures.
+
+    Batch normalisation gets the statistics of noise, clicks the weight of the picture, and the logits of noise a mean
+    of -.5 and a standard deviation of 1.5.
+    """
+    import torch
+
+    layers = [layer for layer in network.modules() if isinstance(layer, torch.nn.BatchNorm2d)]
+    network.eval()
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            if name == "maps_transform.3.scale":
+                parameter.fill_(1)
+        if layers:
+            for layer in layers:
+                layer.momentum = 1.0
+                layer.train()
+            _answer_noise(network)
+            for layer in layers:
+                layer.momentum = 0.1
+                layer.eval()
+        last = getattr(network, "logit_layer", None)
+        if last is not None:
+            logits = _answer_noise(network)
+            factor = 1.5 / logits.std()
+            last.weight *= factor
+            last.bias *= factor
+            last.bias -= logits.mean() * factor + 0.5
+
+
+def _answer_noise(network: nn.Module) -> Tensor:
+    import torch
+
+    channels, side = 4 if getattr(network, "with_prev_mask", True) else 3, getattr(network, "side", 192)
+    # Coarse and fine, bright and dark, as photographs are.
+    scales = [
+        torch.nn.functional.interpolate(torch.randn(4, channels, cells, cells), (side, side), mode="bilinear")
+        for cells in (1, 4, 16, 64)
+    ]
+    pictures = (0.5 + 0.2 * torch.stack(scales).sum(0)).clamp(0, 1)
+    points = torch.tensor([[[0.4, 0.6, 0], [0.8, 0.2, 1]]]).expand(4, -1, -1) * torch.tensor([side, side, 1.0])
+    answer: Any = network(pictures, points)
+    logits: Tensor = answer["instances"] if isinstance(answer, Mapping) else answer
+    return logits
 
 
 def _network_class(family: str) -> Any:

@@ -91,6 +91,11 @@ class RITM(nn.Module):
             **told,
         )
 
+    @property
+    def logit_layer(self) -> nn.Conv2d:
+        """The layer whose answer is the logits."""
+        return self.feature_extractor.cls_head
+
     def features(self, inputs: Tensor, points: Tensor, sizes: Tensor | None = None) -> dict[str, Tensor]:
         """All maps by name: `click_maps`, `image_normalised`, `maps_transform`, those of HRNet, `instances`, ...
 
