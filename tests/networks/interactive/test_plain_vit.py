@@ -64,7 +64,7 @@ def test_positions_are_resized_from_the_trained_ones():
     larger = network.positions((8, 12))
     assert larger.shape == (1, 96, 4)
     rows = larger.detach().reshape(8, 12, 4)
-    assert (rows - rows[:, :1]).abs().max() < 1e-6, "nothing changes along a row"
+    assert (rows - rows[:, :1]).abs().max() < 1e-5, "nothing changes along a row"
     np.testing.assert_allclose(rows.mean((1, 2)).mean(), 1.5, atol=1e-6)
     assert (rows[1:, 0, 0] > rows[:-1, 0, 0]).all()
 

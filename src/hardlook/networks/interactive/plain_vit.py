@@ -4,8 +4,8 @@ Dosovitskiy et al., An Image is Worth 16x16 Words, ICLR 2021; Li et al., Explori
 for Object Detection, ECCV 2022. Most blocks attend inside windows of the token grid, a few to all tokens; four maps at
 1/4, 1/8, 1/16 and 1/32 of the picture are made of the last tokens alone.
 
->>> global_blocks(12), global_blocks(8)
-(frozenset({6, 12}), frozenset({8, 2, 4, 6}))
+>>> sorted(global_blocks(12)), sorted(global_blocks(8))
+([6, 12], [2, 4, 6, 8])
 >>> count_windows((28, 42), 14)
 (2, 3)
 """
@@ -62,7 +62,7 @@ class PatchEmbedding(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Tokens of whole patches; rows and columns of pixels beyond them are not seen."""
-        return self.proj(x).flatten(2).transpose(1, 2)
+        return self.proj(x).flatten(2).transpose(1, 2)  # type: ignore[no-any-return]
 
 
 class Attention(nn.Module):
@@ -204,11 +204,9 @@ def _finish(inputs: int, outputs: int) -> Iterator[nn.Module]:
 
 
 def read_backbone(arguments: Mapping[str, Any], state: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Arguments of the backbone in a checkpoint: shapes tell all but the number of heads, which its settings may tell."""
-    width, patch = (
-        state["backbone.patch_embed.proj.weight"].shape[0],
-        state["backbone.patch_embed.proj.weight"].shape[2],
-    )
+    """Arguments of the backbone in a checkpoint: shapes tell all but the number of heads, which settings may tell."""
+    embedding = state["backbone.patch_embed.proj.weight"]
+    width, patch = embedding.shape[0], embedding.shape[2]
     depth = len({name.split(".")[2] for name in state if name.startswith("backbone.blocks.")})
     told = arguments.get("backbone_params")
     heads = told.get("num_heads") if isinstance(told, Mapping) else None
