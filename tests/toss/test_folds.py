@@ -86,8 +86,8 @@ def test_gs_is_the_mean_over_the_models_of_the_mean_over_classes():
     [
         ((0, 1, 2, 3), {}, "comparable with the published table"),
         ((0, 1), {"fold": "1"}, "comparable with the published table"),
-        ((0, 1), {}, "not comparable: the paper means over folds 0 to 3"),
-        ((-1,), {}, "not comparable: the paper means over four folds' models, and one model ran"),
+        ((0, 1), {}, "not comparable: the paper averages over folds 0 to 3"),
+        ((-1,), {}, "not comparable: the paper averages over the models of four folds, and one model ran"),
     ],
 )
 def test_gs_is_comparable_where_the_models_of_all_folds_ran(folds, where, words):

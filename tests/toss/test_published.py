@@ -290,7 +290,7 @@ def test_other_lists_and_parts_are_not(kinds):
 
 def test_some_folds_are_comparable_fold_by_fold():
     found = words(["published"], folds=(0, 1))
-    assert found["lca", ()] == "not comparable: the paper means over folds 0 to 3"
+    assert found["lca", ()] == "not comparable: the paper averages over folds 0 to 3"
     assert found["lca", ("fold",)].startswith("comparable")
 
 
@@ -299,7 +299,7 @@ def test_some_folds_are_comparable_fold_by_fold():
     [
         ({"reading": {"void": "background"}}, "counted with void=background"),
         ({"size": "512"}, "counted with images and masks squashed to 512 x 512 first"),
-        ({"shots": (5,)}, "the paper has one support a pair"),
+        ({"shots": (5,)}, "the paper has one support per pair"),
     ],
 )
 def test_what_is_counted_otherwise_is_not_comparable_and_says_so(given, differs):
@@ -322,7 +322,7 @@ def test_readings_of_one_score_leave_the_others():
 def test_one_models_gs_is_not_the_papers_mean_over_models():
     ran = PairsRun("", {3: (-1,)})
     assert describe_comparability("gs", {}, ran, TossOptions()) == (
-        "not comparable: the paper means over four folds' models, and one model ran"
+        "not comparable: the paper averages over the models of four folds, and one model ran"
     )
     dropped = describe_comparability("gs", {}, ran, TossOptions(reading={"mixed": "ours"}))
     assert "pairs of two classes are left out (mixed=ours)" in dropped

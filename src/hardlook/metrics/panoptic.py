@@ -42,7 +42,7 @@ class Segments:
 
 @dataclass(frozen=True)
 class SegmentMatches:
-    """Six parallel arrays, one entry for a matched pair, a missed true segment or a spare predicted one.
+    """Six parallel arrays, one entry for a matched pair, a missed true segment or an unmatched predicted one.
 
     `image` is 0..images-1. `true` and `called` are classes, NO_PARTNER where there is no partner; `intersection` and
     `union` are pixels, 0 without a partner. `excused` predictions lie mostly on void, or on crowd of their class, and
@@ -94,19 +94,19 @@ def match_segments(
         excusable = void + _on_own_crowd(overlaps[1:, 1:], crowd, true_classes, predicted_classes, crowds)
     excused = 2 * excusable > predicted_area
     true, predicted, shared, union = true[matched], predicted[matched], shared[matched], union[matched]
-    missed, spare = ~crowd, np.ones(len(predicted_ids), np.bool_)
+    missed, unmatched = ~crowd, np.ones(len(predicted_ids), np.bool_)
     missed[true] = False
-    spare[predicted] = False
-    missed_classes, spare_classes = true_classes[missed], predicted_classes[spare]
-    no_partner = np.full(len(missed_classes) + len(spare_classes), NO_PARTNER)
+    unmatched[predicted] = False
+    missed_classes, unmatched_classes = true_classes[missed], predicted_classes[unmatched]
+    no_partner = np.full(len(missed_classes) + len(unmatched_classes), NO_PARTNER)
     no_pixels = np.zeros(len(no_partner), np.int64)
     return SegmentMatches(
         image=np.zeros(len(true) + len(no_partner), np.int64),
-        true=np.concatenate([true_classes[true], missed_classes, no_partner[: len(spare_classes)]]),
-        called=np.concatenate([predicted_classes[predicted], no_partner[: len(missed_classes)], spare_classes]),
+        true=np.concatenate([true_classes[true], missed_classes, no_partner[: len(unmatched_classes)]]),
+        called=np.concatenate([predicted_classes[predicted], no_partner[: len(missed_classes)], unmatched_classes]),
         intersection=np.concatenate([shared, no_pixels]),
         union=np.concatenate([union, no_pixels]),
-        excused=np.concatenate([excused[predicted], np.zeros(len(missed_classes), np.bool_), excused[spare]]),
+        excused=np.concatenate([excused[predicted], np.zeros(len(missed_classes), np.bool_), excused[unmatched]]),
     )
 
 

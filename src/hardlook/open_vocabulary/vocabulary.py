@@ -32,8 +32,8 @@ def join_labels(truth: Sequence[str], predicted: Sequence[str]) -> tuple[tuple[s
     """All names, and for each predicted one its place among them; two equal names in the truth are an error."""
     places = {normalise_name(name): place for place, name in enumerate(truth)}
     if len(places) < len(truth):
-        twin = next(name for place, name in enumerate(truth) if places[normalise_name(name)] != place)
-        raise DataError(f"two labels are called {twin!r}: case, spaces, _ and - do not count", remedy="rename one")
+        duplicate = next(name for place, name in enumerate(truth) if places[normalise_name(name)] != place)
+        raise DataError(f"two labels are called {duplicate!r}: case, spaces, _ and - do not count", remedy="rename one")
     names, table = list(truth), []
     for name in predicted:
         if normalise_name(name) not in places:

@@ -345,17 +345,17 @@ def describe_comparability(name: str, where: Mapping[str, str], ran: PairsRun, o
 
 def _list_differences(name: str, where: Mapping[str, str], tier: int, ran: PairsRun, options: TossOptions) -> list[str]:
     tested = {
-        "the paper means over folds 0 to 3": "fold" not in where
+        "the paper averages over folds 0 to 3": "fold" not in where
         and ran.folds.get(tier) not in ((0, 1, 2, 3), (NO_FOLD,)),
-        "the paper has one support a pair": where.get("shots", str(options.shots[0])) != "1",
+        "the paper has one support per pair": where.get("shots", str(options.shots[0])) != "1",
         "counted with void=background": not options.void_ignored,
         f"counted with {SIZES[options.size]}": options.size != "original",
         "the published SCS follows scs=paper": name == "scs" and options.scs_reading != "paper",
-        "an encoder tells L2 from L3 here, and the published table pools them": tier == COGNIZANCE
+        "an encoder separates L2 from L3 here, and the published table pools them": tier == COGNIZANCE
         and bool(options.encoder)
         and (name == "scs" or where.get("level") in ("L2", "L3")),
         "the published pairs of two classes are left out (mixed=ours)": tier == GENERAL and not options.mixed_kept,
-        "the paper means over four folds' models, and one model ran": tier == GENERAL
+        "the paper averages over the models of four folds, and one model ran": tier == GENERAL
         and ran.folds.get(tier) == (NO_FOLD,),
         "the paper prints PASCAL-5i alone": tier == FIXED and "coco" in options.data,
     }

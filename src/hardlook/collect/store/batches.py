@@ -265,7 +265,7 @@ def next_batch(database: Database, catalogue: Catalogue, id: str, rules: BatchRu
         database.write(return_batch, open_batch.id, left, rules.needed, now, rules.is_too_quick)
     elif open_batch is None:
         return_abandoned(database, rules, now)
-    return database.write(_hand_out, catalogue, id, rules, now)
+    return database.write(_assign_batch, catalogue, id, rules, now)
 
 
 def choose_neediest(
@@ -296,7 +296,7 @@ def choose_neediest(
     return chosen
 
 
-def _hand_out(connection: Connection, catalogue: Catalogue, id: str, rules: BatchRules, now: float) -> Batch | None:
+def _assign_batch(connection: Connection, catalogue: Catalogue, id: str, rules: BatchRules, now: float) -> Batch | None:
     touch(connection, id, now)
     open_batch = _open_batch(connection, id)
     if open_batch is not None:

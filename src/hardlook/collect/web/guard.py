@@ -86,7 +86,7 @@ class PublicAddress:
 
     @property
     def secure(self) -> bool:
-        """Whether participants come over https."""
+        """Whether participants connect over https."""
         return self.origin.startswith("https:")
 
     @property
@@ -281,7 +281,7 @@ def _header_values(scope: Scope, name: bytes) -> list[str]:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body that was read, then whatever still comes."""
+    """A `receive` that gives the body that was read, then any later message."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:

@@ -128,7 +128,7 @@ def get_batch(visit: Visit, body: EmptyBody) -> messages.BatchReply:
         raise RequestRefused(409, "no-device", "Say first which device you use.")
     if site.study.training and participant.trained is None:
         raise RequestRefused(409, "not-trained", "The practice comes first.")
-    batch = _hand_out(visit)
+    batch = _assign_batch(visit)
     if batch is None:
         return {"done": True, "code": find_completion_code(site, participant.id)}
     trials: list[messages.TrialOfBatch] = [
@@ -137,7 +137,7 @@ def get_batch(visit: Visit, body: EmptyBody) -> messages.BatchReply:
     return {"done": False, "batch": {"id": batch.id, "number": batch.number, "trials": trials}}
 
 
-def _hand_out(visit: Visit) -> Batch | None:
+def _assign_batch(visit: Visit) -> Batch | None:
     """The next batch; of people without an invitation, few at one address may have one open at the same time."""
     site, id = visit.site, visit.participant.id
     if visit.participant.invitation is not None:
@@ -330,4 +330,4 @@ def _unknown_trial() -> RequestRefused:
 
 
 def _no_picture() -> RequestRefused:
-    return RequestRefused(404, "no-picture", "There is no such picture, or it is not its time.")
+    return RequestRefused(404, "no-picture", "There is no such picture, or it is not shown now.")

@@ -138,7 +138,7 @@ class ObjectRows:
             raise DataError("the dataset has no images", file=self.file, remedy="check the path and the split")
         if len(self._files) < len(self._images):
             twice = next(i for i, count in Counter(image["id"] for image in self._images).items() if count > 1)
-            raise DataError("two images have one id", file=self.file, unit=str(twice), remedy="number them anew")
+            raise DataError("two images have one id", file=self.file, unit=str(twice), remedy="give each its own id")
         if self._outside > _MIN_OUTSIDE * len(self._objects):
             what = f"{self._outside} of {len(self._objects)} boxes end outside of their image, read as x, y, w, h"
             raise DataError(what, file=self.file, remedy="if they are corners x1, y1, x2, y2, pass --columns box=xyxy")

@@ -2,8 +2,8 @@
 
 They are spawned, not forked (a fork of a process with CUDA or threads is broken). They ignore Ctrl-C and the signals of
 batch systems, which reach the whole group and which the parent handles, and they end when the parent ends, however that
-happens. A process that still starts up cannot watch its parent: this module imports the standard library and errors
-alone, so that it soon can, and everything else is imported afterwards.
+happens. A process cannot watch its parent before it has started: to start quickly, this module imports the standard
+library and errors only, and everything else is imported afterwards.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from hardlook.errors import RunError
 
 Task = TypeVar("Task")
 
-# Seconds after which a worker is looked at although it said nothing: one that has forked children of its own holds its
-# connection open when it dies.
+# Seconds after which a worker is checked although it sent nothing: if it has forked children of its own, its
+# connection stays open when it dies.
 LOOK_AFTER = 1.0
 
 _PR_SET_PDEATHSIG = 1
@@ -41,8 +41,8 @@ class WorkerLost(Exception):
 class WorkerProcess(Generic[Task]):
     """A process that builds something once and then works on one task at a time.
 
-    There, `make(argument)` is called once; the function that it returns is called with each task and yields results.
-    `task` is what it works on, None while it is idle.
+    In the process, `make(argument)` is called once; the function that it returns is called with each task and yields
+    results. `task` is what it works on, None while it is idle.
     """
 
     def __init__(self, make: Callable[[Any], Callable[[Any], Iterable[Any]]], argument: Any) -> None:
@@ -82,7 +82,7 @@ class WorkerProcess(Generic[Task]):
         return result
 
     def receive(self) -> Iterator[tuple[str, Any]]:
-        """Yield the messages that have come: ready, result (with a value) or done; raise its error where it sent one.
+        """Yield the messages received so far: ready, result (with a value) or done; raise its error where it sent one.
 
         Raises `WorkerLost` where the process has ended.
         """
@@ -102,7 +102,7 @@ class WorkerProcess(Generic[Task]):
             raise WorkerLost(self.describe_end()) from None
 
     def describe_end(self) -> str:
-        """How the process ended; one that has only closed its connection is ended."""
+        """How the process ended; a process that closed its connection and still runs is killed."""
         self.process.join(1)
         self.kill()
         code = self.process.exitcode
@@ -125,7 +125,7 @@ def wait_for_workers(workers: Sequence[WorkerProcess[Any]], seconds: float = LOO
 
 
 def start_child() -> None:
-    """Make this process a worker: deaf to signals for the group, and ended with its parent."""
+    """Make this process a worker: it ignores signals for the group, and ends with its parent."""
     for name in ("SIGINT", "SIGTERM", "SIGUSR1"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)

@@ -95,8 +95,9 @@ class _VectorEncoder:
     def encode(self, images: Sequence[Image]) -> Features:
         if isinstance(self.encoder, ImageTextEncoder):
             return Features(self.encoder.encode_images(images))
-        quicker = getattr(self.encoder, "encode_vectors", self.encoder.encode)
-        return Features(quicker(images).vectors)
+        # Encoders that have it give vectors faster without maps.
+        encode = getattr(self.encoder, "encode_vectors", self.encoder.encode)
+        return Features(encode(images).vectors)
 
 
 def encode_dataset_images(
@@ -111,7 +112,7 @@ def encode_dataset_images(
     """Vectors (n, D) float32 of a dataset's images, by an encoder or the image half of an image-text encoder.
 
     `identity` is the encoder's fingerprint (`models.identity`). Vectors are kept in `folder` (default: where runs of
-    MetaCoCo keep theirs), so what one command has encoded another finds.
+    MetaCoCo keep theirs), so that another command finds what one has encoded.
 
     >>> import tempfile
     >>> from hardlook.data.concept_context import list_images

@@ -77,9 +77,9 @@ def read_words(given: Sequence[str] | str) -> Words:
         words = Words(tuple(_make_word({"name": word}) for word in given))
     if not words.words or not all(word.label for word in words.words):
         raise OptionError("a label is empty, or there are none", remedy=_REMEDY)
-    if twins := _find_twins(words.labels):
+    if duplicate := _find_duplicate(words.labels):
         raise OptionError(
-            f"two labels are called {twins!r}: case, spaces, _ and - do not count", remedy="keep one of them"
+            f"two labels are called {duplicate!r}: case, spaces, _ and - do not count", remedy="keep one of them"
         )
     return words
 
@@ -174,7 +174,7 @@ def _normalise(name: str) -> str:
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 
-def _find_twins(labels: Sequence[str]) -> str:
+def _find_duplicate(labels: Sequence[str]) -> str:
     seen: set[str] = set()
     for label in labels:
         if _normalise(label) in seen:

@@ -24,7 +24,7 @@ from hardlook.models.unit_vectors import unit_vectors
 
 
 class KNearest(StackedLearner):
-    """A class's score is its share of the votes, and less than one vote more for the nearness of its nearest support.
+    """A class's score is its share of the votes, plus up to half a vote for its nearest support, which breaks ties.
 
     `k` neighbours (all supports, where there are fewer), by `metric` "euclidean" or "cosine". Of supports equally
     near the one that comes first counts as nearer.

@@ -107,7 +107,7 @@ def train(
 
 
 class _ClickTrainee:
-    """The network to the training loop: KL against click maps, epochs of all samples in an order of their own."""
+    """The network as the training loop uses it: KL against click maps; each epoch has all samples in its own order."""
 
     def __init__(
         self, network: nn.Module, settings: TrainingSettings, samples: GridSamples, held_out: GridSamples, device: str
@@ -121,7 +121,7 @@ class _ClickTrainee:
         self.marks: Sequence[int] = range(self.steps, settings.epochs * self.steps + 1, self.steps)
 
     def start_stage(self, stage: Stage) -> Optimizer:
-        """Adam, with a rate of the backbone's own."""
+        """Adam, with a separate learning rate for the backbone."""
         import torch
 
         self.module.to(self.device)
