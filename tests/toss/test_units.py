@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from one_shot_folders import write_general_folder
+from one_shot_folders import write_general_folder, write_one_shot_folder
 
 from hardlook.data.class_masks import open_fss
 from hardlook.data.toss_pairs import Pair, list_pair_files, read_pairs
@@ -117,3 +118,45 @@ def test_the_published_tier_one_encodes_each_image_twice_at_most(shared_data):
     room = (2 << 30) // (20 * 20 * 432 * 4)
     assert distinct == 12_012
     assert misses(images(sorted(listed, key=place)), room) < 2 * distinct < misses(images(listed), room)
+
+
+def drop_what_all_lists_decide(unit):
+    settings = replace(unit.payload.settings, listing="", training_classes=None)
+    return replace(unit, payload=replace(unit.payload, settings=settings))
+
+
+def test_units_that_are_found_by_id_are_those_of_the_list(tmp_path):
+    """Tiers 1 and 2 and the fixed lists, from their lines; ids of no unit and pairs without files are left out."""
+    folder = write_one_shot_folder(tmp_path)
+    for more in ({"tiers": (1, 2)}, {"fixed": True}, {"tiers": (1,), "folds": (1,)}):
+        options = TossOptions(data=folder.data, **more)
+        listed = {unit.id: drop_what_all_lists_decide(unit) for unit in TOSS.list_units(options)}
+        found = TOSS.find_units(options, list(listed))
+        assert {name: drop_what_all_lists_decide(unit) for name, unit in found.items()} == listed
+    (first, *_, last) = listed
+    strange = [
+        "tier1-fold0-easy_sal-00001",
+        "tier1-fold1-easy-00001",
+        f"{first}\n",
+        f"{last}0",
+        "fixed-fold0-00001",
+        "",
+    ]
+    assert list(TOSS.find_units(options, [last, *strange])) == [last]
+    folder.image(found[last].payload.query.partition("_")[2]).unlink()
+    assert TOSS.find_units(options.model_copy(update={"seed": 1}), [last]) == {}  # folders are listed once
+
+
+def test_units_of_tier_three_are_found_once_or_per_fold(tmp_path):
+    data = write_general_folder(tmp_path, [("1_apple_1", "1_apple_2"), ("1_apple_2", "1_apple_1")])
+    for more in ({}, {"per_fold": True, "folds": (0, 1)}):
+        options = TossOptions(data=data, tiers=(3,), **more)
+        listed = {unit.id: drop_what_all_lists_decide(unit) for unit in TOSS.list_units(options)}
+        found = TOSS.find_units(options, [*listed, "tier3-00001", "tier3-fold0-00001"])
+        assert {name: drop_what_all_lists_decide(unit) for name, unit in found.items()} == listed
+
+
+def test_units_of_several_shots_and_planted_ones_are_listed(tmp_path):
+    folder = write_one_shot_folder(tmp_path)
+    assert TOSS.find_units(TossOptions(data=folder.data, shots=(1, 5)), ["tier1-fold0-easy_sal-00001"]) is None
+    assert TOSS.find_units(TossOptions(), ["tier1-fold0-easy_sal-00001"]) is None

@@ -44,7 +44,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -166,6 +166,21 @@ def read_pairs(file: PairFile, *, mixed: Mixed = "released") -> PairList:
     return PairList(
         file.name, file.path, tuple(kept), published, len(pairs) - len(of_one_class), len(pairs) - len(kept)
     )
+
+
+def read_pair(file: PairFile, line: int) -> Pair | None:
+    """The pair in that line of a list, from 1; None where it holds none. The file is kept for the next line."""
+    state = file.path.stat()
+    lines = _read_lines(file.path, state.st_size, state.st_mtime_ns)
+    text = lines[line - 1] if 0 < line <= len(lines) else "#"
+    if not text.strip() or text.startswith("#"):
+        return None
+    return parse_line(text, tier=file.tier, fold=file.fold, line=line, split=file.split)
+
+
+@lru_cache(maxsize=16)
+def _read_lines(path: Path, size: int, modified: int) -> list[str]:
+    return read_bytes(path).decode("utf-8-sig").splitlines()
 
 
 def write_pairs(path: Path, rows: Sequence[Pair]) -> None:

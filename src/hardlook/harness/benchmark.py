@@ -219,8 +219,8 @@ class Benchmark:
       comparable with, such as one dataset; empty for all units.
     - `list_folds(options)`: the folds of these options, for models that are trained per fold; the options then have a
       field `folds`, and the units of two folds are disjoint.
-    - `find_units(options, ids)`: the units with these ids, by id, without listing all others; an id that no unit has is
-      left out. None where these options have no such way; all units are listed then.
+    - `find_units(options, ids)`: the units with these ids, by id, for drawing them without listing all others; an id
+      that no unit has is left out. None where these options have no such way; all units are listed then.
     """
 
     card: BenchmarkCard

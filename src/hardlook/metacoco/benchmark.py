@@ -10,7 +10,7 @@ from hardlook.metacoco.options import MetaCocoOptions, get_readings
 from hardlook.metacoco.published import list_results, list_tables
 from hardlook.metacoco.report import QUALITIES, build_sections, describe_unit, draw_unit
 from hardlook.metacoco.scores import SCORES, compute_unit_qualities, find_published_slice, score_records, tally_records
-from hardlook.metacoco.units import list_sources, list_units
+from hardlook.metacoco.units import find_units, list_sources, list_units
 
 # Without other errors every error follows context, however few there are, and the share could not move.
 NOISE = 0.3
@@ -45,6 +45,7 @@ METACOCO = Benchmark(
     options=MetaCocoOptions,
     schema=SCHEMA,
     list_units=list_units,
+    find_units=find_units,
     evaluate=evaluate_units,
     score=partial(score_records, CARD),
     report=build_sections,

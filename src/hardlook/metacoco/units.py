@@ -5,7 +5,8 @@ A unit holds names and numbers only. From them any process loads the same images
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -47,6 +48,7 @@ from hardlook.world.planted import PlantedWorld
 ALL = "all"
 ROOT = "root"
 SPLIT_RULES = ("size", "seed")  # any other rule is a file
+_TASK_ID = re.compile(r"(\d{1,9})way-(\d{1,9})shot-([a-z]+)-(\d{5,12})")
 EXAMPLES = 5  # names of images that are left out
 
 
@@ -147,21 +149,9 @@ class TaskUnit:
 
 def list_units(options: MetaCocoOptions) -> UnitList:
     """Every task of every mode, ways and shots; classes that cannot take part are named."""
-    shots, queries, tasks, repeats = options.resolved()
-    source = make_source(options)
-    settings = TaskSettings(
-        source,
-        options.modes,
-        queries,
-        options.blind_supports,
-        options.support_contexts,
-        options.encoder_name(),
-        options.encoder_args,
-        options.encoder_given,
-        options.keep_predictions,
-        options.preprocessing,
-    )
-    units, left_out = [], list(load_images(source).left_out)
+    shots, _, tasks, repeats = options.resolved()
+    settings = _make_settings(options)
+    units, left_out = [], list(load_images(settings.source).left_out)
     for ways in options.ways:
         for shot in shots:
             eligible = find_eligible(settings, ways, shot)
@@ -174,15 +164,59 @@ def list_units(options: MetaCocoOptions) -> UnitList:
                 for (mode, why), names in grouped.items()
             ]
             units += [
-                Unit(
-                    f"{ways}way-{shot}shot-{mode}-{index:05d}",
-                    TaskUnit(settings, mode, ways, shot, index, index // tasks),
-                    group=f"{ways}-{shot}-{mode}",
-                )
+                _make_unit(settings, mode, ways, shot, index, tasks)
                 for mode in options.modes
                 for index in range(tasks * repeats)
             ]
     return UnitList(units, left_out)
+
+
+def find_units(options: MetaCocoOptions, ids: Collection[str]) -> Mapping[str, Unit]:
+    """The tasks with these ids: their numbers say what is drawn, so that no other task is listed.
+
+    >>> options = MetaCocoOptions(modes=("iid",), tasks=3)
+    >>> sorted(find_units(options, ["5way-1shot-iid-00002", "5way-1shot-iid-00003", "5way-1shot-ood-00000", "1"]))
+    ['5way-1shot-iid-00002']
+    """
+    shots, _, tasks, repeats = options.resolved()
+    settings = _make_settings_once(options.model_dump_json(), type(options))
+    found = {}
+    for name in ids:
+        if not (parts := _TASK_ID.fullmatch(name)):
+            continue
+        ways, shot, mode, index = int(parts[1]), int(parts[2]), parts[3], int(parts[4])
+        unit = _make_unit(settings, mode, ways, shot, index, tasks)
+        asked = ways in options.ways and shot in shots and mode in options.modes and index < tasks * repeats
+        if asked and unit.id == name:
+            found[name] = unit
+    return found
+
+
+def _make_unit(settings: TaskSettings, mode: str, ways: int, shots: int, index: int, tasks: int) -> Unit:
+    """The task of that number; `tasks` of them are one repeat."""
+    task = TaskUnit(settings, mode, ways, shots, index, index // tasks)
+    return Unit(f"{ways}way-{shots}shot-{mode}-{index:05d}", task, group=f"{ways}-{shots}-{mode}")
+
+
+def _make_settings(options: MetaCocoOptions) -> TaskSettings:
+    return TaskSettings(
+        make_source(options),
+        options.modes,
+        options.resolved()[1],
+        options.blind_supports,
+        options.support_contexts,
+        options.encoder_name(),
+        options.encoder_args,
+        options.encoder_given,
+        options.keep_predictions,
+        options.preprocessing,
+    )
+
+
+@lru_cache(maxsize=4)
+def _make_settings_once(dumped: str, kind: type[MetaCocoOptions]) -> TaskSettings:
+    """The settings of options as JSON: images are listed once, whatever number of tasks is looked up."""
+    return _make_settings(kind.model_validate_json(dumped))
 
 
 def list_sources(options: MetaCocoOptions) -> Mapping[str, Path | str]:

@@ -17,7 +17,7 @@ from hardlook.toss.pixel_sums import CREDIT, IOU
 from hardlook.toss.published import list_results, list_tables
 from hardlook.toss.report import build_sections, describe_unit
 from hardlook.toss.scores import SCORES, compute_unit_qualities, score_records, tally_records
-from hardlook.toss.units import list_run_folds, list_sources, list_units, prepare_unit
+from hardlook.toss.units import find_units, list_run_folds, list_sources, list_units, prepare_unit
 
 CARD = BenchmarkCard(
     name="toss",
@@ -52,6 +52,7 @@ TOSS = Benchmark(
     options=TossOptions,
     schema=SCHEMA,
     list_units=list_units,
+    find_units=find_units,
     evaluate=evaluate_units,
     score=partial(score_records, CARD),
     report=build_sections,

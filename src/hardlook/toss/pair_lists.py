@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from hardlook import fingerprints
@@ -22,6 +23,7 @@ from hardlook.data.toss_pairs import (
     list_pair_files,
     locate_fixed_list,
     locate_tier_list,
+    read_pair,
     read_pairs,
 )
 from hardlook.errors import DataError, OptionError
@@ -134,6 +136,37 @@ def _open_files(options: OneShotOptions, tiers: Sequence[int], *, fixed: bool) -
         # A list of which nothing is left has no record that could say so: the others say it.
         lists = [replace(one, settings=replace(one.settings, listing=one.settings.listing + IN_PART)) for one in lists]
     return OpenedLists(tuple(lists), tuple(left_out))
+
+
+def find_pair(
+    options: OneShotOptions, tiers: Sequence[int], place: tuple[int, int, str], line: int, *, fixed: bool
+) -> OpenedList | None:
+    """The list with the one pair in that line of the file of `place`: tier, fold and, in tier 1, split.
+
+    None where these options have no such pair, or its files are not there. What follows from all lists together (their
+    training classes, and how many of their pairs are left) is not known.
+    """
+    file, settings = _open_once(options.model_dump_json(), type(options), tuple(tiers), fixed).get(place, (None, None))
+    pair = None if file is None else read_pair(file, line)
+    if file is None or settings is None or pair is None:
+        return None
+    tokens, source = (pair.query, pair.support), settings.source
+    unknown = file.tier != GENERAL and any(_find_unknown_class(token, source) for token in tokens)
+    if unknown or any(source.missing(token) for token in tokens):
+        return None
+    return OpenedList(file.name, (pair,), settings)
+
+
+@lru_cache(maxsize=4)
+def _open_once(
+    dumped: str, kind: type[OneShotOptions], tiers: tuple[int, ...], fixed: bool
+) -> dict[tuple[int, int, str], tuple[PairFile, PairSettings]]:
+    """Files and settings of the lists of options as JSON, opened once for all pairs that are looked up."""
+    options = kind.model_validate_json(dumped)
+    settings = {name: make_settings(options, source, "") for name, source in open_sources(options).items()}
+    files, _ = select_files(options, tiers, fixed=fixed)
+    named = [(file, settings.get("fss" if file.tier == GENERAL else "main")) for file in files]
+    return {(file.tier, file.fold, file.split): (file, own) for file, own in named if own is not None}
 
 
 def _handle_unknown_classes(options: OneShotOptions, missing: _MissingFiles) -> LeftOut:

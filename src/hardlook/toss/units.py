@@ -11,8 +11,9 @@ With K shots a pair has its own support and K - 1 further images of its class, d
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -25,10 +26,11 @@ from hardlook.harness.scorecard import LeftOut
 from hardlook.randomness import generator
 from hardlook.toss.folds import list_folds
 from hardlook.toss.options import COMPLEXITY, GENERAL, TossOptions
-from hardlook.toss.pair_lists import EXAMPLES, OpenedList, list_pair_sources, open_lists
+from hardlook.toss.pair_lists import EXAMPLES, OpenedList, find_pair, list_pair_sources, open_lists
 from hardlook.toss.pairs import Labels, OneShotPair, SupportContent, add_salient_mask, add_similarity, read_pair
 
 Pools = dict[tuple[str, str], tuple[str, ...]]
+_UNIT_ID = re.compile(r"(?:tier([123])|fixed)(?:-fold(\d{1,9}))?(?:-([a-zA-Z][\w+]*))?-(\d{5,12})")
 CONTENTS: dict[str, SupportContent] = {"L5": "no mask", "L6": "nothing"}
 
 
@@ -71,6 +73,30 @@ def list_units(options: TossOptions) -> UnitList:
     ]
     units.sort(key=lambda unit: (unit.payload.slices["fold"], unit.payload.slices["class"], unit.group))
     return UnitList(units, [*opened.left_out, *notes])
+
+
+def find_units(options: TossOptions, ids: Collection[str]) -> Mapping[str, Unit] | None:
+    """The units with these ids, from their lines in the lists, for drawing them: see `find_pair` for what they lack.
+
+    None on the planted world, and for several shots, whose further supports come from all lists.
+    """
+    if "pairs" not in options.data or max(options.shots) > 1:
+        return None
+    found = {}
+    for name in ids:
+        if not (parts := _UNIT_ID.fullmatch(name)):
+            continue
+        tier, fold, split, line = int(parts[1] or 0), int(parts[2] or -1), parts[3] or "", int(parts[4])
+        place = (tier, -1 if tier == GENERAL else fold, split if tier == COMPLEXITY else "")
+        listed = find_pair(options, options.tiers, place, line, fixed=options.fixed)
+        if listed is None or (tier == GENERAL and options.per_fold != (fold >= 0)):
+            continue
+        if tier == GENERAL:  # the models of all folds answer it
+            listed = replace(listed, pairs=(replace(listed.pairs[0], fold=fold),))
+        (unit,) = _make_units(listed, options, {}, {})
+        if unit.id == name:
+            found[name] = unit
+    return found
 
 
 def prepare_unit(unit: Unit, cache: ArrayCache) -> Unit:
