@@ -15,7 +15,7 @@ from hardlook.errors import OptionError
 from hardlook.harness.scorecard import Scorecard
 from hardlook.rclicks.benchmark import RCLICKS
 from hardlook.rclicks.options import RClicksOptions
-from hardlook.rclicks.scores import measure_difficulty, read_results
+from hardlook.rclicks.scores import measure_difficulty, name_ranges, read_results
 from hardlook.report.compare.comparison import compare_runs
 from hardlook.report.compare.differences import describe_difference
 
@@ -382,3 +382,29 @@ def test_boundaries_are_scored_by_area_in_per_cent():
     without = record("c", [50] * 2, [[50] * 2] * 2)
     assert read_results(click_records.frame([without])).boundary is None
     assert not [score for score in card_of([without]).scores if score.name.startswith("boundary")]
+
+
+def test_every_score_has_the_range_of_its_unit():
+    ranges = name_ranges(20, 50.0)
+    clicks, percent, above = (1.0, 20.0), (0.0, 100.0), (0.0, np.inf)
+    expected = {
+        **{f"noc{percent_}{end}": clicks for percent_ in (85, 90, 95) for end in ("", "-base")},
+        **{name: (-100.0, np.inf) for name in ("dsb", "dgr", "dhh")},
+        **{f"{name}-nof": (-50.0, 50.0) for name in ("dsb", "dgr", "dhh")},
+        **{f"{name}-iou": (-100.0, 100.0) for name in ("dsb", "dgr", "dhh")},
+        **{
+            f"{name}{end}": percent for name in ("auc", "sample-iou1", "user-iou1") for end in ("", "-std", "-draw-std")
+        },
+        **dict.fromkeys(("auc-base", "base-iou1"), percent),
+        **{f"boundary-{name}{end}": percent for name in ("auc", "f") for end in ("", "-base")},
+        **dict.fromkeys(("noc90-std", "noc90-draw-std", "nsr", "nsr1", "time90", "time90-base"), above),
+        **dict.fromkeys(("nof", "nof-base"), (0.0, 50.0)),
+    }
+    assert ranges == expected
+
+
+def test_of_many_instances_without_people_five_are_named():
+    clicked = record("z", [80] * 3, [[60] * 3, [70] * 3], people=[50, 70])
+    silent = [record(str(number), [80] * 3, [[60] * 3, [70] * 3]) for number in range(7)]
+    (note,) = [note for note in card_of([clicked, *silent]).left_out if "without people" in note.what]
+    assert (note.count, note.examples) == (7, tuple(f"grabcut/{number}" for number in range(5)))

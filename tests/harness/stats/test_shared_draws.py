@@ -56,3 +56,64 @@ def test_two_equal_models_have_no_difference_to_vary():
 def test_no_answers_add_nothing():
     none = np.zeros(0, np.int64)
     assert ImageShares(none, none, np.zeros((0, 2))).measure() == (0.0, 1.0)
+
+
+def measure_by_loops(shares, column):
+    """The variance and the degrees of freedom of one account, image by image and task by task."""
+    cells = {}
+    for task, image, share in zip(shares.task.tolist(), shares.image.tolist(), shares.share[:, column], strict=True):
+        cells[image, task] = cells.get((image, task), 0.0) + float(share)
+    sums, counts = {}, {}
+    for (image, _), share in cells.items():
+        sums[image], counts[image] = sums.get(image, 0.0) + share, counts.get(image, 0) + 1
+    squares = sum(share**2 for share in cells.values())
+    pairs = sum(count * (count - 1) for count in counts.values())
+    variance = sum(one**2 for one in sums.values()) - squares + pairs * squares * shares.groups / len(cells) ** 2
+    freedom = sum(one**2 for one in sums.values()) ** 2 / sum(one**4 for one in sums.values())
+    return max(variance, 0.0), max(freedom, 1.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_variance_and_freedom_are_those_of_loops_and_the_larger_account_counts(seed):
+    rng = np.random.default_rng(seed)
+    shares = ImageShares(
+        rng.integers(0, 6, 40), rng.integers(10, 15, 40), rng.normal(0.05, 0.1, (40, 3)), groups=1 + seed % 3
+    )
+    expected = [measure_by_loops(shares, column) for column in range(3)]
+    assert shares.measure() == pytest.approx(max(expected))
+    for column, one in enumerate(expected):
+        alone = ImageShares(shares.task, shares.image, shares.share[:, column : column + 1], shares.groups)
+        assert alone.measure() == pytest.approx(one)
+    assert ImageShares(shares.task, shares.image, shares.share).groups == 1
+
+
+def test_shares_are_those_of_loops():
+    rng = np.random.default_rng(2)
+    tasks, ways, shots, queries = 4, 2, 3, 2
+    right = rng.random((tasks, ways, queries)) < 0.5
+    classes = np.array([[0, 2], [2, 0], [0, 5], [5, 2]])
+    support, query = rng.integers(0, 9, (tasks, ways, shots)), rng.integers(20, 29, (tasks, ways, queries))
+    found = share_out_errors(right, classes, support, query)
+    mean = {
+        name: np.mean([right[t, w].mean() for t in range(tasks) for w in range(ways) if classes[t, w] == name])
+        for name in (0, 2, 5)
+    }
+    error = np.array([[right[t, w] - mean[classes[t, w]] for w in range(ways)] for t in range(tasks)]) / right.size
+    expected = [
+        (t, query[t, w, q], error[t, w, q], error[t, w, q])
+        for t in range(tasks) for w in range(ways) for q in range(queries)
+    ] + [
+        (t, support[t, w, s], error[t].sum(), error[t, w].sum())
+        for t in range(tasks) for w in range(ways) for s in range(shots)
+    ]  # fmt: skip
+    rows = np.column_stack([found.task, found.image, found.share])
+    np.testing.assert_allclose(rows, expected, atol=1e-15)
+    assert found.groups == 3
+
+
+def test_the_difference_of_two_means_has_the_shares_of_both():
+    one = ImageShares(np.array([0]), np.array([1]), np.array([[0.5]]), 2)
+    other = ImageShares(np.array([3, 0]), np.array([1, 4]), np.array([[0.25], [0.125]]), 3)
+    both = one.minus(other)
+    assert (both.task.tolist(), both.image.tolist()) == ([0, 3, 0], [1, 1, 4])
+    assert both.share.tolist() == [[0.5], [-0.25], [-0.125]] and both.groups == other.minus(one).groups == 3
