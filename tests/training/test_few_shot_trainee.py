@@ -8,9 +8,10 @@ from tiny_few_shot import make_data, make_recipe, train_tiny
 from hardlook.models.few_shot.trained import TrainedLearner
 from hardlook.models.roles import Episode
 from hardlook.networks.few_shot.catalogue import find_method, list_methods
+from hardlook.networks.few_shot.method import Episodes
 from hardlook.networks.few_shot.support_heads import HeadTraining
 from hardlook.training import few_shot, few_shot_trainee
-from hardlook.training.recipes import plan_stages
+from hardlook.training.recipes import find_recipe, plan_stages
 
 RULES = {
     "rfs": "the learner logistic", "deepbdc-stl": "the learner logistic", "k-nn": "the learner k-nn",
@@ -67,6 +68,17 @@ def test_validation_answers_as_the_folder_does(name, tmp_path):
 def test_every_learner_of_a_method_has_its_rule():
     for entry in list_methods():
         assert entry.learner is None or entry.learner in few_shot_trainee.RULES, entry.name
+
+
+@pytest.mark.parametrize("backbone", ["conv32f", "conv64f", "resnet10"])
+@pytest.mark.parametrize("size", [32, 84])
+def test_relation_networks_take_the_maps_of_any_backbone(backbone, size):
+    """With the recipe as it is: some backbones are told to pool less, small maps are padded."""
+    for name in ("relationnet", "ft-relationnet"):
+        method = few_shot.build_method(find_recipe(name, backbone, ("episodes",)), classes=6, size=size, seed=0)
+        images = torch.rand(1, 6, 3, size, size)
+        loss, scores = method.loss(Episodes(images[:, :3, None], images[:, 3:], torch.tensor([[0, 1, 2]])))
+        assert scores.shape == (1, 3, 3) and loss.isfinite()
 
 
 def test_heads_are_as_they_were_after_a_validation():

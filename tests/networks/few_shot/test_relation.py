@@ -5,6 +5,7 @@ import torch
 from few_shot_goldens import check_episode_case, list_cases
 from goldens import read_golden
 
+from hardlook.errors import OptionError
 from hardlook.networks.few_shot.method import Episodes
 from hardlook.networks.few_shot.relation import RelationNet
 
@@ -32,8 +33,16 @@ def test_the_published_loss_is_the_squared_error_of_the_sigmoid():
 def test_small_maps_are_padded_and_too_small_ones_refused():
     method = RelationNet.build(torch.nn.Identity(), channels=4, classes=9, ways=5, side=5)
     assert method.relation_layer.fc[0].in_features == 4
-    with pytest.raises(ValueError, match="padding=1"):
+    with pytest.raises(OptionError, match="option.padding=1"):
         RelationNet(channels=4, side=5)
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 7])
+def test_maps_of_any_size_are_compared(side):
+    """ResNet10 has 3 x 3 maps at 84 pixels: a single position is not pooled."""
+    method = RelationNet.build(torch.nn.Identity(), channels=4, classes=9, ways=3, side=side)
+    episodes = Episodes(torch.rand(2, 3, 1, 4, side, side), torch.rand(2, 5, 4, side, side))
+    assert method.classify(episodes).shape == (2, 5, 3)
 
 
 @pytest.mark.parametrize("case", list_cases("relation"))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from hardlook.errors import OptionError
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
 from hardlook.networks.precision import full_precision
 
@@ -20,10 +21,15 @@ class RelationLayer(nn.Module):
         blocks: list[nn.Module] = []
         for inputs in (2 * channels, channels):
             convolution = nn.Conv2d(inputs, channels, 3, padding=padding)
-            blocks += [convolution, nn.BatchNorm2d(channels, momentum=momentum), nn.ReLU(), nn.MaxPool2d(2)]
-            side = (side - 2 + 2 * padding) // 2
-        if side < 1:
-            raise ValueError("maps too small for two blocks of RelationNet: take padding=1 or larger maps")
+            side += 2 * padding - 2
+            if side < 1:
+                raise OptionError(
+                    "the backbone's maps are too small for the two blocks of RelationNet",
+                    remedy="pass --set option.padding=1, or take a larger --image-size",
+                )
+            pool = min(2, side)  # a single position is left as it is
+            blocks += [convolution, nn.BatchNorm2d(channels, momentum=momentum), nn.ReLU(), nn.MaxPool2d(pool)]
+            side //= pool
         self.padding, self.layers = padding, nn.Sequential(*blocks)
         self.fc = nn.Sequential(nn.Linear(channels * side * side, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
