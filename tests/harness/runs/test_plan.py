@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from hardlook.errors import ChangedRun, DataError, OptionError
+from hardlook.harness.options import fields_that_change, is_unset_addition
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs import plan
 from hardlook.harness.runs.evaluation import Job, Worker
@@ -267,3 +268,22 @@ def test_among_few_ids_the_nearest_need_not_begin_alike():
     ids = ["scene-0001", "scene-0002", "xcene-0017", "street-1"]
     assert find_nearest_ids("scene-0017", ids, most=2)[0] == "xcene-0017"
     assert len(find_nearest_ids("scene-0017", ids, most=9)) == 4
+
+
+@pytest.mark.parametrize(("name", "model"), [("rclicks", "disc"), ("closed-miou", "planted-segmenter")])
+def test_every_option_that_changes_units_or_answers_is_part_of_the_plan(name, model):
+    benchmark = find_benchmark(name)
+    options = benchmark.options(scenes=2)
+    worker = Worker(benchmark, build(model, role=benchmark.card.role))
+    parts = make_plan(Job(name, model), worker, options, benchmark.list_units(options), batch_size=2).parts
+    changing = fields_that_change(benchmark.options, "units") | fields_that_change(benchmark.options, "answers")
+    sources = benchmark.sources(options)
+    expected = {
+        field
+        for field in changing
+        if field != "data" and field not in sources and not is_unset_addition(options, field)
+    }
+    assert {part.removeprefix("option ") for part in parts if part.startswith("option ")} == expected
+    # Of both ends of the alphabet, seen from "data".
+    assert name == "closed-miou" or (min(expected) < "data" < max(expected))
+    assert (parts["batch size"], parts["threads"]) == (2, 1)
