@@ -33,7 +33,7 @@ def test_the_published_loss_is_the_squared_error_of_the_sigmoid():
 def test_small_maps_are_padded_and_too_small_ones_refused():
     method = RelationNet.build(torch.nn.Identity(), channels=4, classes=9, ways=5, side=5)
     assert method.relation_layer.fc[0].in_features == 4
-    with pytest.raises(OptionError, match="option.padding=1"):
+    with pytest.raises(OptionError, match=r"option\.padding=1"):
         RelationNet(channels=4, side=5)
 
 
