@@ -10,7 +10,17 @@ from scipy import stats
 
 from hardlook.harness.stats import bootstrap_mean, bootstrap_score, bootstrap_scores, ratio
 from hardlook.harness.stats.bootstrap import assign_groups, leave_each_out, measure_spread
-from hardlook.harness.stats.jackknife import Spread, SpreadMeter, add_variances, jackknife_bounds
+from hardlook.harness.stats.jackknife import (
+    _KURTOSIS_POWER,
+    _ROUGH_FREEDOM,
+    _ROUGH_SKEWNESS,
+    _ROUGH_TAILS,
+    _SKEWNESS_PART,
+    Spread,
+    SpreadMeter,
+    add_variances,
+    jackknife_bounds,
+)
 
 
 def rng(seed=0):
@@ -271,3 +281,103 @@ def test_the_spread_does_not_depend_on_how_the_clusters_come_in(cuts):
         parts.add(part)
     for name in ("standard_error", "freedom", "tails", "slope"):
         np.testing.assert_allclose(getattr(parts.measure(), name), getattr(whole.measure(), name), rtol=1e-12)
+
+
+def measure_by_loops(value, scores, sizes):
+    """Standard error, freedom, tails and slope of one score, stratum by stratum, as the docstrings have it."""
+    variance = squares = fourth = third = clusters = freedom = 0.0
+    start = 0
+    for size in sizes:
+        change = [score - value for score in scores[start : start + size]]
+        start += size
+        if size < 2:
+            continue
+        moved = [one for one in change if abs(one) > 1e-12 * abs(value)]
+        # Where at least half change nothing, the score rests on the others.
+        kept = [one if one in moved else 0.0 for one in change] if 2 * len(moved) > size else moved
+        n = len(kept)
+        if n == 0:
+            continue
+        part = (n - 1) / n if n > 1 else 0.5
+        mean = sum(kept) / n if n > 1 else 0.0
+        apart = [one - mean for one in kept]
+        variance += part * sum(one**2 for one in apart)
+        squares += part**2 * sum(one**2 for one in apart)
+        fourth += part**4 * sum(one**4 for one in apart)
+        if n > 1:
+            third += part**3 * sum(one**3 for one in apart)
+        clusters += n
+        freedom += n - 1
+    tails = min(3 * (clusters - 1) / (clusters + 1) / (clusters * fourth / squares**2), 1.0)
+    return math.sqrt(variance), max(freedom, 1.0), tails, -third / squares
+
+
+@pytest.mark.parametrize("sizes", [[9], [5, 4], [6, 1, 8], [20, 3]])
+@pytest.mark.parametrize("unmoved", [0, 2, 4])
+def test_the_four_moments_are_those_of_loops(sizes, unmoved):
+    scores = 0.5 + rng(sum(sizes) + unmoved).gamma(1, size=sum(sizes)) ** 2 / 50
+    scores[:unmoved] = 0.5  # these clusters change nothing
+    meter = SpreadMeter(np.array([0.5]), np.array(sizes))
+    meter.add(scores[:, None])
+    found = meter.measure()
+    expected = measure_by_loops(0.5, scores.tolist(), sizes)
+    assert [float(one[0]) for one in (found.standard_error, found.freedom, found.tails, found.slope)] == pytest.approx(
+        expected, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("span", "value"),
+    [
+        ((0.0, 1.0), 0.3),
+        ((-2.0, 5.0), 4.0),
+        ((0.0, math.inf), 0.3),
+        ((-math.inf, 1.0), 0.3),
+        ((-math.inf, math.inf), 0.3),
+    ],
+)
+@pytest.mark.parametrize("slope", [0.0, 0.04, -0.04])
+def test_at_a_bound_the_score_is_as_far_away_as_its_quantile_says(span, value, slope):
+    measured, low_end, high_end = spread(0.1, 12.0, 0.7, slope), *span
+    low, high = bounds_of(value, measured, span=span)
+    free = not (math.isfinite(low_end) or math.isfinite(high_end))
+    t = float(measured.quantile(0.95, _KURTOSIS_POWER if free else 1.0)[0])
+    assert low < value < high
+
+    def variance(mean):
+        """The variance that a score of this mean would have: none at an end of the range."""
+        if math.isfinite(low_end) and math.isfinite(high_end):
+            return 0.01 * (mean - low_end) * (high_end - mean) / ((value - low_end) * (high_end - value))
+        if math.isfinite(low_end):
+            return 0.01 * (mean - low_end) / (value - low_end)
+        if math.isfinite(high_end):
+            return 0.01 * (high_end - mean) / (high_end - value)
+        return 0.01 + _SKEWNESS_PART * slope * (mean - value)
+
+    for bound in (low, high):
+        assert (value - bound) ** 2 == pytest.approx(t**2 * variance(bound), rel=1e-9)
+
+
+def test_an_interval_is_rough_where_few_clusters_and_a_tail_or_skewness_decide():
+    def rough(**changes):
+        given = {"error": 0.1, "freedom": 10.0, "tails": 1.0, "slope": 0.0, **changes}
+        return bool(spread(**given).is_rough()[0])
+
+    assert not rough()
+    assert (_ROUGH_FREEDOM, _ROUGH_TAILS, _ROUGH_SKEWNESS) == (15.0, 0.5, 0.4)
+    assert (_SKEWNESS_PART, _KURTOSIS_POWER) == (0.25, 1.5)
+    skewed, tailed = {"slope": _ROUGH_SKEWNESS * 0.1 + 1e-9}, {"tails": _ROUGH_TAILS - 1e-9}
+    assert rough(**skewed) and rough(slope=-skewed["slope"]) and rough(**tailed)
+    assert not rough(slope=_ROUGH_SKEWNESS * 0.1 - 1e-9) and not rough(tails=_ROUGH_TAILS)
+    assert not rough(freedom=_ROUGH_FREEDOM, **skewed) and rough(freedom=_ROUGH_FREEDOM - 1e-6, **skewed)
+    assert not rough(error=0.0, **skewed)
+
+
+def test_p_values_are_students():
+    measured = spread(0.2, 8.0, 0.5)
+    assert measured.p_values([0.5])[0] == pytest.approx(2 * stats.t.sf(2.5, 4.0))
+    assert measured.p_values([-0.5])[0] == measured.p_values([0.5])[0]
+    assert spread(0.2, 8.0, 0.01).p_values([0.5])[0] == pytest.approx(2 * stats.t.sf(2.5, 1.0))
+    assert math.isnan(spread(0.0).p_values([0.5])[0])
+    assert measured.quantile(0.9)[0] == pytest.approx(stats.t.ppf(0.95, 4.0))
+    assert measured.quantile(0.9, 2.0)[0] == pytest.approx(stats.t.ppf(0.95, 2.0))
