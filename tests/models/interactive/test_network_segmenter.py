@@ -130,7 +130,7 @@ def test_options_reach_the_predictor(weights):
 def test_each_dataset_has_its_published_settings(weights):
     model = Ritm(str(weights))
     assert fit_to_dataset(model, "davis").settings.zoom.target == 600
-    assert fit_to_dataset(model, "tetris").settings.zoom.skip_clicks == 0
+    assert fit_to_dataset(model, "tetris").settings.zoom.skip_clicks == -1
     assert fit_to_dataset(model, "grabcut").settings == model.settings
     chosen = Ritm(str(weights), dataset="DAVIS")
     assert fit_to_dataset(chosen, "grabcut").settings.zoom.target == 600

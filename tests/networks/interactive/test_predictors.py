@@ -297,7 +297,7 @@ def test_a_network_may_finish_its_logits(picture):
 def test_settings_of_datasets_and_their_description():
     ritm = PUBLISHED["ritm"]
     assert (ritm.zoom.target, ritm.on("DAVIS").zoom.target, ritm.on("GrabCut")) == (400, 600, ritm)
-    assert (ritm.zoom.skip_clicks, ritm.on("TETRIS").zoom.skip_clicks) == (1, 0)
+    assert (ritm.zoom.skip_clicks, ritm.on("TETRIS").zoom.skip_clicks) == (1, -1)
     assert ritm.describe() == (
         "zoom-in from click 2, longest side 400, box x 1.4, at least 200 px, new below IoU 0.5, "
         "logits averaged with the mirror image, last probabilities fed back, threshold 0.49, reading released"

@@ -83,7 +83,7 @@ class PredictorSettings:
     After `zoom` (None: the whole picture) comes `longest_side`, the most pixels of a side, then `input_size`, to which
     everything is resized. `flip`: logits are averaged with those of the mirrored picture. `feed_back`: the last
     probabilities are the input's fourth channel. `clicks_limit`: only so many clicks are shown. A pixel is in the mask
-    over `threshold`. `davis_zoom` replaces the zoom's target on DAVIS, `tetris_skip` its `skip_clicks` on TETRIS.
+    over `threshold`. `davis_target` replaces the zoom's target on DAVIS, `tetris_skip` its `skip_clicks` on TETRIS.
     """
 
     zoom: ZoomIn | None = field(default_factory=ZoomIn)
@@ -105,13 +105,19 @@ class PredictorSettings:
     def on(self, dataset: str) -> PredictorSettings:
         """The settings for a dataset by RClicks' name: DAVIS and TETRIS may differ from the others."""
         if self.zoom is None:
-            return self
+            fixed = dataset.upper() == "DAVIS" and isinstance(self.davis_target, tuple)
+            return replace(self, input_size=self.davis_target) if fixed else self
         zoom = self.zoom
         if dataset.upper() == "DAVIS" and self.davis_target is not None:
             zoom = replace(zoom, target=self.davis_target)
         if dataset.upper() == "TETRIS" and self.tetris_skip is not None:
             zoom = replace(zoom, skip_clicks=self.tetris_skip)
         return replace(self, zoom=zoom)
+
+    def without_zoom(self) -> PredictorSettings:
+        """The whole picture at every click, in its own size, or resized where crops had a fixed height and width."""
+        target = None if self.zoom is None else self.zoom.target
+        return replace(self, zoom=None, input_size=target if isinstance(target, tuple) else self.input_size)
 
     def describe(self) -> str:
         """What is done, in one sentence without a full stop."""
@@ -145,15 +151,18 @@ _FOCAL_ZOOM = ZoomIn(target=None, min_crop=10, threshold=0.49, every_click=True)
 _SIMPLE = PredictorSettings(ZoomIn((448, 448), skip_clicks=-1), davis_target=(672, 672))
 
 PUBLISHED: Mapping[str, PredictorSettings] = {
-    "ritm": PredictorSettings(davis_target=600, tetris_skip=0),
+    "ritm": PredictorSettings(davis_target=600, tetris_skip=-1),
     "simpleclick": _SIMPLE,
     "adaptiveclick": _SIMPLE,
     "cfr-icl": replace(_SIMPLE, cascade=Cascade()),
     "focalclick": PredictorSettings(_FOCAL_ZOOM, input_size=(256, 256), flip=False, threshold=0.5),
-    "cdnet": PredictorSettings(_FOCAL_ZOOM, input_size=(384, 384), feed_back=False, threshold=0.5),
-    "gpcis": PredictorSettings(_FOCAL_ZOOM, input_size=(384, 384), flip=False, threshold=0.5),
+    "cdnet": PredictorSettings(_FOCAL_ZOOM, input_size=(384, 384), feed_back=False),
+    "gpcis": PredictorSettings(_FOCAL_ZOOM, input_size=(384, 384), flip=False),
 }
-"""The settings by family, as the released evaluations set them."""
+"""The settings by family, as the released evaluations set them.
+
+RClicks has .49 as threshold of CDNet and GPCIS, too, whose own scripts have .5.
+"""
 
 
 class InteractiveNetwork(Protocol):
