@@ -161,6 +161,7 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--page", type=Path, help="write the tables as Markdown; without it they are printed")
     parser.add_argument("--picture", type=Path, help="write the picture as SVG")
     parser.add_argument("--set", default="caltech101", dest="test_set", help="test set of the tables (%(default)s)")
+    parser.add_argument("--seeds", default="", help="count trainings of these seeds only, such as 0,1")
     parser.add_argument("--level", type=float, default=0.95, help="of intervals (%(default)s)")
 
 
@@ -173,6 +174,7 @@ def _report(given: argparse.Namespace) -> None:
         picture=given.picture,
         test_set=given.test_set,
         level=given.level,
+        seeds=tuple(map(int, filter(None, given.seeds.split(",")))),
     )
     if given.page:
         given.page.write_text(text, encoding="utf-8")

@@ -145,8 +145,10 @@ def _or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def read_results(paths: Sequence[Path], test_set: str) -> tuple[dict[Key, Trainings], list[dict[str, Any]]]:
-    """Trainings by method and correlation on a test set, and the lines of those that failed."""
+def read_results(
+    paths: Sequence[Path], test_set: str, seeds: Sequence[int] = ()
+) -> tuple[dict[Key, Trainings], list[dict[str, Any]]]:
+    """Trainings by method and correlation on a test set, of some seeds or all, and the lines of those that failed."""
     grouped: dict[Key, dict[int, dict[str, dict[str, Any]]]] = {}
     failed = []
     for path in paths:
@@ -155,6 +157,8 @@ def read_results(paths: Sequence[Path], test_set: str) -> tuple[dict[Key, Traini
         except (OSError, ValueError) as error:
             raise DataError(f"no results of `run`: {error}", file=path, remedy="run the study's `run` again") from error
         for line in lines:
+            if seeds and line["seed"] not in seeds:
+                continue
             if "error" in line:
                 failed.append(line)
             elif line["set"] == test_set:
@@ -227,9 +231,10 @@ def write_report(
     picture: Path | None = None,
     test_set: str = "caltech101",
     level: float = 0.95,
+    seeds: Sequence[int] = (),
 ) -> str:
     """Markdown with all tables; writes the scores as CSV and the picture where asked."""
-    found, failed = read_results(results, test_set)
+    found, failed = read_results(results, test_set, seeds)
     scores = {key: score_trainings(one, level) for key, one in found.items()}
     if csv_path:
         csv_path.write_text(format_csv(found, scores, test_set), encoding="utf-8")
@@ -326,7 +331,10 @@ def tabulate_families(
         for family in families:
             own = [scores[key] for key, one in found.items() if key[1] == correlation and one.family == family]
             means = {name: [one[name].value for one in own] for name in ("gap", "swapped-gap", "ood", "iid")}
-            cells = [f"{np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})" for values in means.values()]
+            cells = [
+                f"{_short(float(np.mean(values)))} ({_short(min(values))} to {_short(max(values))})"
+                for values in means.values()
+            ]
             lines.append((np.mean(means["gap"]), [f"{correlation:g}", family, str(len(own)), *cells]))
         rows += [cells for _, cells in sorted(lines, key=lambda line: line[0])]
     title = (

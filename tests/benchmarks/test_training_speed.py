@@ -3,12 +3,12 @@ import argparse
 import numpy as np
 import pytest
 import torch
-import training_speed
-from training_speed import TaskDataset, check_losses, jitter, make_data, maml_loss, protonet_joint_loss, protonet_loss
 
+import training_speed
 from hardlook.training.augmentation import jitter_colours
 from hardlook.training.few_shot import build_method
 from hardlook.training.recipes import change_recipe, find_recipe
+from training_speed import TaskDataset, check_losses, jitter, make_data, maml_loss, protonet_joint_loss, protonet_loss
 
 GIVEN = argparse.Namespace(image_size=32, device="cpu", precision="float32", loader_workers=0, seconds=0.0, warm_up=1)
 

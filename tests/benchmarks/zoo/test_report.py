@@ -159,3 +159,9 @@ def test_a_training_that_lacks_a_mode_is_left_out(tmp_path):
     lines = make_lines("protonet", (0.6, 0.7, 0.5, 0.4), seeds=(0, 1))[:-1]
     found, _ = read_results([write(tmp_path / "r.jsonl", lines)], "caltech101")
     assert found["protonet", 0.0].seeds == (0,)
+
+
+def test_some_seeds_can_be_chosen(tmp_path):
+    path = write(tmp_path / "r.jsonl", make_lines("protonet", (0.6, 0.7, 0.5, 0.4), seeds=(0, 1, 2)))
+    assert read_results([path], "caltech101", (0, 2))[0]["protonet", 0.0].seeds == (0, 2)
+    assert "1 trainings (seeds 1)" in write_report([path], seeds=(1,))
