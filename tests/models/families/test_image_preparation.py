@@ -10,7 +10,7 @@ import pytest
 from tiny_hub_models import COLOURS, PROCESSORS
 
 from hardlook.errors import DataError, ModelError
-from hardlook.models.families.image_preparation import load_image_processor, prepare_image
+from hardlook.models.families.hub_models import load_image_processor, prepare_image
 
 transformers = pytest.importorskip("transformers")
 
