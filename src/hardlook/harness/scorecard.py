@@ -205,10 +205,10 @@ class Scorecard:
             version=document["version"],
             model=document["model"],
             scores=tuple(_score(row) for row in document["scores"]),
-            readings=tuple(Reading(**_tupled(row, "choices")) for row in document["readings"]),
-            left_out=tuple(LeftOut(**_tupled(row, "examples")) for row in document["left_out"]),
+            readings=tuple(Reading(**_with_tuple(row, "choices")) for row in document["readings"]),
+            left_out=tuple(LeftOut(**_with_tuple(row, "examples")) for row in document["left_out"]),
             units=UnitCounts(**document["units"]),
-            noted=tuple(LeftOut(**_tupled(row, "examples")) for row in document.get("noted", ())),
+            noted=tuple(LeftOut(**_with_tuple(row, "examples")) for row in document.get("noted", ())),
         )
 
 
@@ -248,7 +248,7 @@ def _interval(row: dict[str, Any] | None) -> Interval | None:
     return Interval(**known)
 
 
-def _tupled(row: dict[str, Any], key: str) -> dict[str, Any]:
+def _with_tuple(row: dict[str, Any], key: str) -> dict[str, Any]:
     return {**row, key: tuple(row[key])}
 
 

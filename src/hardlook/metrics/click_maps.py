@@ -31,8 +31,8 @@ def nss(click_map: ArrayLike, clicks: ArrayLike, reading: MapReading = "released
     >>> nss(np.ones((2, 2)), [(0, 1)])
     0.0
     """
-    shares = _shares(click_map, reading, "click_map")
-    clicked = _at(shares, clicks)
+    shares = _normalise(click_map, reading, "click_map")
+    clicked = _read_at_clicks(shares, clicks)
     if shares.max() == shares.min():
         return 0.0
     spread = shares.std() + (EPSILON if reading == "released" else 0.0)
@@ -45,7 +45,7 @@ def pde(click_map: ArrayLike, clicks: ArrayLike, reading: MapReading = "released
     >>> round(pde([[3.0, 1.0]], [(0, 0), (1, 0)]), 6)
     0.5
     """
-    return float(_at(_shares(click_map, reading, "click_map"), clicks).mean())
+    return float(_read_at_clicks(_normalise(click_map, reading, "click_map"), clicks).mean())
 
 
 def map_similarity(first: ArrayLike, second: ArrayLike) -> float:
@@ -54,7 +54,7 @@ def map_similarity(first: ArrayLike, second: ArrayLike) -> float:
     >>> map_similarity([[1, 1, 0]], [[0, 2, 2]])
     0.5
     """
-    p, q = _two(first, second, "paper")
+    p, q = _normalise_both(first, second, "paper")
     return float(np.minimum(p, q).sum())
 
 
@@ -66,18 +66,20 @@ def map_divergence(target: ArrayLike, predicted: ArrayLike) -> float:
     >>> round(map_divergence([[1, 1, 0, 0]], [[1, 1, 1, 1]]), 6)
     0.693147
     """
-    p, q = _two(target, predicted, "released")
+    p, q = _normalise_both(target, predicted, "released")
     return float((p * np.log(EPSILON + p / (q + EPSILON))).sum())
 
 
-def _two(first: ArrayLike, second: ArrayLike, reading: MapReading) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    p, q = _shares(first, reading, "first map"), _shares(second, reading, "second map")
+def _normalise_both(
+    first: ArrayLike, second: ArrayLike, reading: MapReading
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    p, q = _normalise(first, reading, "first map"), _normalise(second, reading, "second map")
     if p.shape != q.shape:
         raise ValueError(f"expected maps of one shape, got {p.shape} and {q.shape}")
     return p, q
 
 
-def _shares(values: ArrayLike, reading: MapReading, name: str) -> NDArray[np.float64]:
+def _normalise(values: ArrayLike, reading: MapReading, name: str) -> NDArray[np.float64]:
     if reading not in ("released", "paper"):
         raise ValueError(f"reading: expected released or paper, got {reading!r}")
     array = np.asarray(values, np.float64)
@@ -89,7 +91,7 @@ def _shares(values: ArrayLike, reading: MapReading, name: str) -> NDArray[np.flo
     return np.asarray(array / (total + (EPSILON if reading == "released" else 0.0)))
 
 
-def _at(shares: NDArray[np.float64], clicks: ArrayLike) -> NDArray[np.float64]:
+def _read_at_clicks(shares: NDArray[np.float64], clicks: ArrayLike) -> NDArray[np.float64]:
     height, width = shares.shape
     points = click_points(clicks, "clicks")
     columns, rows = np.floor(points).astype(np.int64).T

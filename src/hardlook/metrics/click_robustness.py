@@ -53,7 +53,7 @@ def ious(intersection: Values, union: Values) -> NDArray[np.float64]:
     >>> ious([3, 0, 0], [4, 2, 0])
     array([0.75, 0.  , 1.  ])
     """
-    hits, either = _counts(intersection, union)
+    hits, either = _check_counts(intersection, union)
     return np.asarray(np.where(either > 0, hits / np.maximum(either, 1), 1.0))
 
 
@@ -66,7 +66,7 @@ def clicks_to_reach(intersection: Values, union: Values, percent: int) -> NDArra
     >>> clicks_to_reach([[8, 9, 10], [1, 2, 3]], [[10, 10, 10], [10, 10, 10]], 90)
     array([2, 3])
     """
-    reached = _reached(intersection, union, percent)
+    reached = _find_reached(intersection, union, percent)
     return np.asarray(np.where(reached.any(-1), reached.argmax(-1) + 1, reached.shape[-1]), np.int64)
 
 
@@ -83,7 +83,7 @@ def failures(
     """
     if reading not in ("released", "ours"):
         raise ValueError(f"failures: expected the reading released or ours, got {reading!r}")
-    reached = _reached(intersection, union, percent)
+    reached = _find_reached(intersection, union, percent)
     in_time = reached[..., :-1] if reading == "released" else reached
     return np.asarray(~in_time.any(-1))
 
@@ -133,7 +133,7 @@ def rise_over_base(groups: ArrayLike, base: ArrayLike, change: Change = "percent
     array([ 50., -50.])
     """
     values = _not_empty(np.asarray(groups, np.float64), "groups")
-    return _change(values.mean(-1), np.asarray(base, np.float64), change, "base")
+    return _compute_change(values.mean(-1), np.asarray(base, np.float64), change, "base")
 
 
 def first_to_last(groups: ArrayLike, change: Change = "percent") -> NDArray[np.float64]:
@@ -143,7 +143,7 @@ def first_to_last(groups: ArrayLike, change: Change = "percent") -> NDArray[np.f
     array([50.])
     """
     values = _not_empty(np.asarray(groups, np.float64), "groups")
-    return _change(values[..., 0], values[..., -1], change, "last group")
+    return _compute_change(values[..., 0], values[..., -1], change, "last group")
 
 
 def lower_to_upper(groups: ArrayLike, change: Change = "percent") -> NDArray[np.float64]:
@@ -156,7 +156,7 @@ def lower_to_upper(groups: ArrayLike, change: Change = "percent") -> NDArray[np.
     if values.shape[-1] % 2:
         raise ValueError(f"lower_to_upper: expected an even number of groups, got {values.shape[-1]}")
     half = values.shape[-1] // 2
-    return np.asarray(_change(values[..., :half], values[..., half:], change, "upper group").mean(-1))
+    return np.asarray(_compute_change(values[..., :half], values[..., half:], change, "upper group").mean(-1))
 
 
 def lower_to_upper_half(lower: ArrayLike, upper: ArrayLike, change: Change = "percent") -> NDArray[np.float64]:
@@ -165,7 +165,7 @@ def lower_to_upper_half(lower: ArrayLike, upper: ArrayLike, change: Change = "pe
     >>> lower_to_upper_half([6, 3], [4, 3])
     array([50.,  0.])
     """
-    return _change(np.asarray(lower, np.float64), np.asarray(upper, np.float64), change, "upper half")
+    return _compute_change(np.asarray(lower, np.float64), np.asarray(upper, np.float64), change, "upper half")
 
 
 def noise_to_signal(values: Rows) -> NDArray[np.float64]:
@@ -195,16 +195,16 @@ def instance_difficulty(mean: ArrayLike, deviation: ArrayLike) -> NDArray[np.flo
     return divide(deviations.mean(0), means.mean(0))
 
 
-def _reached(intersection: Values, union: Values, percent: int) -> NDArray[np.bool_]:
+def _find_reached(intersection: Values, union: Values, percent: int) -> NDArray[np.bool_]:
     if percent not in range(1, 101):
         raise ValueError(f"percent: expected a whole number in 1..100, got {percent!r}")
-    hits, either = _counts(intersection, union)
+    hits, either = _check_counts(intersection, union)
     if not hits.ndim or not hits.shape[-1]:
         raise ValueError(f"intersection: expected shape (..., rounds) with a round at least, got {hits.shape}")
     return np.asarray(100 * hits >= int(percent) * either)
 
 
-def _counts(intersection: Values, union: Values) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _check_counts(intersection: Values, union: Values) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     hits = integer_array(intersection, "intersection").astype(np.int64)
     either = integer_array(union, "union").astype(np.int64)
     if hits.shape != either.shape:
@@ -216,7 +216,9 @@ def _counts(intersection: Values, union: Values) -> tuple[NDArray[np.int64], NDA
     return hits, either
 
 
-def _change(to: NDArray[np.float64], since: NDArray[np.float64], change: Change, name: str) -> NDArray[np.float64]:
+def _compute_change(
+    to: NDArray[np.float64], since: NDArray[np.float64], change: Change, name: str
+) -> NDArray[np.float64]:
     if to.shape != since.shape:
         raise ValueError(f"{name}: expected shape {to.shape}, got {since.shape}")
     if change == "difference":

@@ -58,8 +58,8 @@ class Objects:
     ) -> None:  # fmt: skip
         _set_regions(self, classes, boxes, masks, area)
         n = len(self.classes)
-        crowds = np.zeros(n, bool) if crowd is None else _shaped(crowd, np.bool_, "crowd", (n,))
-        ignored = crowds if ignore is None else crowds | _shaped(ignore, np.bool_, "ignore", (n,))
+        crowds = np.zeros(n, bool) if crowd is None else _to_array(crowd, np.bool_, "crowd", (n,))
+        ignored = crowds if ignore is None else crowds | _to_array(ignore, np.bool_, "ignore", (n,))
         _set(self, crowd=crowds, ignore=ignored, ids=_whole(ids, "ids", (n,)))
         if negative is None and not_exhaustive is not None:
             raise ValueError("not_exhaustive: expected negative beside it, [] where no class is known to be absent")
@@ -103,7 +103,7 @@ class Detections:
         area: Values | None = None,
     ) -> None:  # fmt: skip
         _set_regions(self, classes, boxes, masks, area)
-        _set(self, scores=_shaped(scores, np.float64, "scores", (len(self.classes),)))
+        _set(self, scores=_to_array(scores, np.float64, "scores", (len(self.classes),)))
         if not np.isfinite(self.scores).all():
             k = int((~np.isfinite(self.scores)).argmax())
             raise ValueError(f"scores: expected finite numbers, got {self.scores[k]:g} at detection {k}")
@@ -199,7 +199,7 @@ def _set_regions(
 ) -> None:
     indices = _whole(classes, "classes", (None,))
     n = len(indices)
-    corners, pixels = _shaped(boxes, np.float64, "boxes", (n, 4)), _shaped(area, np.float64, "area", (n,))
+    corners, pixels = _to_array(boxes, np.float64, "boxes", (n, 4)), _to_array(area, np.float64, "area", (n,))
     if n and corners is not None and not (np.isfinite(corners).all() and corners[:, 2:].min() >= 0):
         k = int((~((corners[:, 2:] >= 0).all(1) & np.isfinite(corners).all(1))).argmax())
         wanted = "x, y, width, height, finite and with sides that are not negative"
@@ -207,16 +207,16 @@ def _set_regions(
     if n and pixels is not None and not pixels.min() >= 0:
         k = int((~(pixels >= 0)).argmax())
         raise ValueError(f"area[{k}]: expected pixels, got {pixels[k]:g}")
-    masked = _shaped(masks, np.bool_, "masks", (n, None, None))
+    masked = _to_array(masks, np.bool_, "masks", (n, None, None))
     _set(record, classes=indices, boxes=corners, masks=masked, area=pixels)
 
 
 def _whole(values: Values | None, name: str, shape: tuple[int | None, ...]) -> Any:
     """The values as an array of whole numbers of this shape; None for None."""
-    return None if values is None else _shaped(integer_array(values, name), np.int64, name, shape)
+    return None if values is None else _to_array(integer_array(values, name), np.int64, name, shape)
 
 
-def _shaped(values: Values | None, dtype: Any, name: str, shape: tuple[int | None, ...]) -> Any:
+def _to_array(values: Values | None, dtype: Any, name: str, shape: tuple[int | None, ...]) -> Any:
     """The values as an array of this type and shape, where None stands for any length; None for None."""
     if values is None:
         return None

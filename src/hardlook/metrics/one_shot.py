@@ -136,7 +136,7 @@ def class_scs_paper(levels: ArrayLike) -> NDArray[np.float64]:
     weights = PAPER_WEIGHTS.get(array.shape[-1]) if array.ndim else None
     if weights is None:
         raise ValueError(f"levels: expected shape (..., 7) or (..., 6) with L2+L3 pooled, got {array.shape}")
-    return _weighted(array, weights)
+    return _weight_ious(array, weights)
 
 
 def scs_paper(levels: ArrayLike) -> NDArray[np.float64]:
@@ -158,7 +158,7 @@ def class_scs_released(intersections: ArrayLike, unions: ArrayLike) -> NDArray[n
     groups = class_iou(intersections, unions)
     if groups.shape[-1:] != (len(RELEASED_GROUPS),):
         raise ValueError(f"groups: expected shape (..., 4) for {RELEASED_GROUPS}, got {groups.shape}")
-    return _weighted(groups, RELEASED_WEIGHTS)
+    return _weight_ious(groups, RELEASED_WEIGHTS)
 
 
 def scs_released(intersections: ArrayLike, unions: ArrayLike) -> NDArray[np.float64]:
@@ -171,6 +171,6 @@ def scs_released(intersections: ArrayLike, unions: ArrayLike) -> NDArray[np.floa
     return mean_of_defined(class_scs_released(intersections, unions))
 
 
-def _weighted(ious: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _weight_ious(ious: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     inverted = np.where(weights < 0, 1 - ious, ious)
     return np.asarray((inverted * np.abs(weights)).sum(-1) / np.abs(weights).sum())

@@ -78,13 +78,13 @@ def find_bounding_box(mask: NDArray[np.bool_]) -> Box | None:
     rows = np.asarray(mask.any(axis=1))
     if not rows.any():
         return None
-    top, bottom = _ends(rows)
+    top, bottom = _find_ends(rows)
     # Columns are searched only in the rows that have True pixels.
-    left, right = _ends(np.asarray(mask[top:bottom].any(axis=0)))
+    left, right = _find_ends(np.asarray(mask[top:bottom].any(axis=0)))
     return Box(top, left, bottom, right)
 
 
-def _ends(line: NDArray[np.bool_]) -> tuple[int, int]:
+def _find_ends(line: NDArray[np.bool_]) -> tuple[int, int]:
     return int(line.argmax()), len(line) - int(line[::-1].argmax())
 
 

@@ -328,7 +328,7 @@ def make_document(named: NamedModel, cost: Cost) -> dict[str, Any]:
         "schema": COST_SCHEMA,
         "model": named.facts(),
         "cost": asdict(cost),
-        "published": [dict(zip(_printed().columns, row, strict=True)) for row in _printed().rows],
+        "published": [dict(zip(_read_table_5().columns, row, strict=True)) for row in _read_table_5().rows],
     }
 
 
@@ -350,20 +350,22 @@ def describe_cost(named: NamedModel, cost: Cost) -> str:
         f"{format_count(cost.clicks, 'click')} on each",
         *(f"  {what:<24} {text}" for what, text in rows),
     ]
-    table = Table("", "", _printed().columns, [(named.identity.name, *_printed_cells(cost)), *_printed().rows], 3)
+    published = _read_table_5()
+    own = (named.identity.name, *_convert_to_table_5(cost))
+    table = Table("", "", published.columns, [own, *published.rows], 3)
     note = (
-        f"{_printed().title}. There, ms is one whole pass at the network's own input size on the authors' GPU; here it "
+        f"{published.title}. There, ms is one whole pass at the network's own input size on the authors' GPU; here it "
         "is opening and first click. FLOPs here are torch's count, two per multiplication and addition; the paper "
         "does not name its counter."
     )
     return "\n".join([*lines, "", format_table(table, "markdown").rstrip(), "", note])
 
 
-def _printed() -> PublishedTable:
+def _read_table_5() -> PublishedTable:
     return published_numbers().tables["table-5"]
 
 
-def _printed_cells(cost: Cost) -> tuple[float | str, ...]:
+def _convert_to_table_5(cost: Cost) -> tuple[float | str, ...]:
     """Parameters, FLOPs, memory, time and its spread, height and width, in the units of Table 5."""
     flops = None if cost.click_flops is None else (cost.opening_flops or 0) + cost.click_flops
     return (

@@ -50,7 +50,7 @@ def encode_thumbnail(picture: Picture, longest: int = LONGEST) -> str:
     if picture.label_map is not None:
         pixels = _with_labels(pixels, picture.label_map, size)
     if picture.mask is not None:
-        pixels = tint_mask(pixels, _resized_mask(picture.mask, size), MASK_COLOUR)
+        pixels = tint_mask(pixels, _resize_mask(picture.mask, size), MASK_COLOUR)
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, format="JPEG", quality=_JPEG_QUALITY, optimize=True)
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
@@ -138,7 +138,7 @@ def tint_mask(
     return result
 
 
-def _resized_mask(mask: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_]:
+def _resize_mask(mask: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_]:
     import cv2
 
     shares = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)

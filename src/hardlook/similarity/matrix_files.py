@@ -105,7 +105,7 @@ def open_matrix(
     """
     path, values, names = _read_file(Path(path), labels)
     values = values if values.dtype.kind == "f" else values.astype(np.float32)  # flags and whole numbers
-    with _checking(path):
+    with _name_file_in_errors(path):
         check_cells(values, labels=names, symmetric=not asymmetric)
     assert names is not None
     order = np.array(_match_labels(names, labels, path, more_names=more_names), np.int64)
@@ -247,12 +247,12 @@ def _check_unique(names: Sequence[str], path: Path) -> None:
 def _check_values(
     values: NDArray[Any], names: Sequence[str] | None, path: Path, *, asymmetric: bool = False
 ) -> NDArray[np.float64]:
-    with _checking(path):
+    with _name_file_in_errors(path):
         return check_similarity(values, labels=names, asymmetric=asymmetric)
 
 
 @contextmanager
-def _checking(path: Path) -> Iterator[None]:
+def _name_file_in_errors(path: Path) -> Iterator[None]:
     """What is wrong with the numbers of a file as an error of that file."""
     try:
         yield

@@ -201,13 +201,13 @@ _MAX_INTEGER = 2**31 - 1
 def check_text(name: str, value: object, most: int) -> str:
     """`value` as text of 1 to `most` characters that UTF-8 can hold, without NUL; else a `Refusal` bad-value."""
     if not isinstance(value, str):
-        raise _bad(name, f"expected text, not {type(value).__name__}")
+        raise _make_refusal(name, f"expected text, not {type(value).__name__}")
     if not 0 < len(value) <= most:
-        raise _bad(name, f"expected 1 to {most} characters, not {len(value)}")
+        raise _make_refusal(name, f"expected 1 to {most} characters, not {len(value)}")
     if "\0" in value:
-        raise _bad(name, "a NUL cannot be stored")
+        raise _make_refusal(name, "a NUL cannot be stored")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise _bad(name, "half a surrogate pair cannot be stored")
+        raise _make_refusal(name, "half a surrogate pair cannot be stored")
     return value
 
 
@@ -227,14 +227,14 @@ def is_storable(value: object, most: int) -> bool:
 def check_number(name: str, value: object) -> float:
     """`value` as a finite float; else a `Refusal` bad-value."""
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300 or math.isnan(value):
-        raise _bad(name, "expected a finite number")
+        raise _make_refusal(name, "expected a finite number")
     return float(value)
 
 
 def check_integer(name: str, value: object) -> int:
     """`value` as an integer of 32 bits; else a `Refusal` bad-value."""
     if isinstance(value, bool) or not isinstance(value, int) or not -_MAX_INTEGER <= value <= _MAX_INTEGER:
-        raise _bad(name, "expected a whole number of 32 bits")
+        raise _make_refusal(name, "expected a whole number of 32 bits")
     return value
 
 
@@ -263,11 +263,11 @@ def _json_of(name: str, value: Mapping[str, Any]) -> str:
         # ASCII: a NUL or half a pair inside becomes an escape, which any database holds.
         text = json.dumps(dict(value), sort_keys=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        raise _bad(name, "expected plain JSON values") from None
+        raise _make_refusal(name, "expected plain JSON values") from None
     if len(text) > _MAX_JSON_LENGTH:
-        raise _bad(name, f"expected at most {_MAX_JSON_LENGTH} characters of JSON, not {len(text)}")
+        raise _make_refusal(name, f"expected at most {_MAX_JSON_LENGTH} characters of JSON, not {len(text)}")
     return text
 
 
-def _bad(name: str, why: str) -> Refusal:
+def _make_refusal(name: str, why: str) -> Refusal:
     return Refusal("bad-value", f"{name}: {why}")

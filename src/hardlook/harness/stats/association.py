@@ -36,7 +36,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
     0.993399
     """
     a, b = _pair(x, y)
-    return _cosine(_centred(a), _centred(b))
+    return _cosine(_centre(a), _centre(b))
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
@@ -72,7 +72,7 @@ def _pair(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.f
     return a, b
 
 
-def _centred(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _centre(values: NDArray[np.float64]) -> NDArray[np.float64]:
     # Rounding would leave a constant list with a tiny spread, and a correlation of noise.
     if not len(values) or np.ptp(values) == 0:
         return np.zeros_like(values)
@@ -100,7 +100,7 @@ def mutual_information(values: ArrayLike, outcome: ArrayLike, *, k: int = 3, rng
     >>> round(mutual_information(heights, tall, rng=np.random.default_rng(0)), 1)  # log(2) = 0.693
     0.7
     """
-    vector, labels = _checked(values, outcome, k)
+    vector, labels = _check_inputs(values, outcome, k)
     return _ross(vector, labels, k, rng)
 
 
@@ -132,7 +132,7 @@ def mutual_information_interval(
     from scipy.special import ndtri
 
     check_probability(level, "level")
-    vector, labels = _checked(values, outcome, k)
+    vector, labels = _check_inputs(values, outcome, k)
     grouped = find_clusters(len(vector), clusters)
     value = _ross(vector, labels, k, rng)
     kept = grouped.n // 2
@@ -153,7 +153,7 @@ def mutual_information_interval(
     return Estimate(value, interval, error, len(estimates), len(estimates) - len(defined))
 
 
-def _checked(values: ArrayLike, outcome: ArrayLike, k: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _check_inputs(values: ArrayLike, outcome: ArrayLike, k: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     vector, labels = finite_vector(values, "values"), np.asarray(outcome)
     if labels.shape != vector.shape:
         raise ValueError(f"outcome: expected shape {vector.shape} as the values have, got {labels.shape}")
@@ -167,7 +167,7 @@ def _ross(values: NDArray[np.float64], labels: NDArray[np.int64], k: int, rng: n
 
     if not len(values):
         return math.nan
-    scaled = _scaled(values)
+    scaled = _scale_to_unit_spread(values)
     noisy = scaled + NOISE * max(1.0, float(np.abs(scaled).mean())) * rng.standard_normal(len(scaled))
     counts = np.bincount(labels)[labels]
     noisy, labels, counts = noisy[counts > 1], labels[counts > 1], counts[counts > 1]
@@ -182,7 +182,7 @@ def _ross(values: NDArray[np.float64], labels: NDArray[np.int64], k: int, rng: n
     return max(0.0, float(information))
 
 
-def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scale_to_unit_spread(values: NDArray[np.float64]) -> NDArray[np.float64]:
     # Rounding leaves a constant list with a tiny spread that must not be blown up.
     return values / values.std() if np.ptp(values) > 0 else values
 

@@ -66,9 +66,9 @@ def snow(image: Pixels, rng: np.random.Generator) -> Pixels:
     shape = image.shape[:2]
     pale = blend(image, np.repeat(to_grey(image)[..., None], 3, axis=2), 0.55)
     cold = pale * np.array([0.86, 0.93, 1.02], np.float32) + np.array([20, 26, 34], np.float32)
-    covered = blend(cold, _SNOW[None, None], _lying(image, rng))
+    covered = blend(cold, _SNOW[None, None], _draw_lying_snow(image, rng))
     shaded = covered + (smooth_noise(shape, 10, rng)[..., None] - 0.5) * 10
-    return to_uint8(blend(shaded, _SNOW[None, None] + 6, _flakes(shape, rng)))
+    return to_uint8(blend(shaded, _SNOW[None, None] + 6, _draw_flakes(shape, rng)))
 
 
 def fog(image: Pixels, rng: np.random.Generator) -> Pixels:
@@ -81,7 +81,7 @@ def fog(image: Pixels, rng: np.random.Generator) -> Pixels:
     return to_uint8(blend(dull, _MIST[None, None], np.clip(far + 0.24 * (drifts - 0.5), 0, 0.92)))
 
 
-def _lying(image: Pixels, rng: np.random.Generator) -> Plane:
+def _draw_lying_snow(image: Pixels, rng: np.random.Generator) -> Plane:
     """(H, W) in [0, 1]: the bank at the lower edge and rims where a bright area stands above a dark one."""
     height, width = image.shape[:2]
     crest = 0.82 + 0.08 * (
@@ -98,7 +98,7 @@ def _lying(image: Pixels, rng: np.random.Generator) -> Plane:
     return np.asarray(np.maximum(bank, np.clip(rim * 1.1, 0, 0.75)), np.float32)
 
 
-def _flakes(shape: tuple[int, int], rng: np.random.Generator) -> Plane:
+def _draw_flakes(shape: tuple[int, int], rng: np.random.Generator) -> Plane:
     """(H, W) in [0, 1]: flakes far (small, many) and near (large, soft, few)."""
     height, width = working = find_working_shape(shape, FLAKES_SIDE)
     total = np.zeros(working, np.float32)
@@ -145,10 +145,10 @@ def autumn(image: Pixels, rng: np.random.Generator) -> Pixels:
     rotated = cv2.cvtColor(to_uint8(np.stack([turned, richer, value], axis=-1)), cv2.COLOR_HSV2RGB)
     golden = rotated.astype(np.float32) * np.array([1.06, 0.9, 0.66], np.float32)
     amber = to_grey(image)[..., None] / 255 * np.array([255, 176, 84], np.float32)
-    return _with_leaves(to_uint8(blend(golden, amber, 0.28) + 6), rng)
+    return _add_leaves(to_uint8(blend(golden, amber, 0.28) + 6), rng)
 
 
-def _with_leaves(picture: Pixels, rng: np.random.Generator) -> Pixels:
+def _add_leaves(picture: Pixels, rng: np.random.Generator) -> Pixels:
     height, width = picture.shape[:2]
     unit = min(height, width)
     falling = rng.random((round(16 * height * width / unit**2), 4))
@@ -187,7 +187,7 @@ def sketch(image: Pixels, rng: np.random.Generator) -> Pixels:
     lines = np.clip(calm / np.maximum(around, 1), 0, 1)
     outline = np.clip((lines - 0.72) / 0.25, 0, 1)
     tone = cv2.GaussianBlur(calm, (0, 0), 0.01 * WORKING_SIDE) / 255
-    hatched = 1 - 0.42 * _hatching(shape, rng) * np.clip((0.55 - tone) / 0.45, 0, 1)
+    hatched = 1 - 0.42 * _draw_hatching(shape, rng) * np.clip((0.55 - tone) / 0.45, 0, 1)
     grain = 0.97 + 0.03 * smooth_noise(shape, WORKING_SIDE // 6, rng, octaves=2)
     paper = np.array([250, 247, 240], np.float32)
     lead = np.array([52, 52, 56], np.float32)
@@ -206,7 +206,7 @@ def blur(image: Pixels, rng: np.random.Generator) -> Pixels:
     return np.asarray(cv2.GaussianBlur(image, (0, 0), max(1.0, sigma)), np.uint8)
 
 
-def _hatching(shape: tuple[int, int], rng: np.random.Generator) -> Plane:
+def _draw_hatching(shape: tuple[int, int], rng: np.random.Generator) -> Plane:
     """(H, W) in [0, 1]: slanted strokes, a little uneven; `shape` is a working shape."""
     rows, columns = np.mgrid[: shape[0], : shape[1]].astype(np.float32)
     apart = 0.03 * WORKING_SIDE
@@ -233,7 +233,7 @@ def grass(image: Pixels, rng: np.random.Generator, mask: NDArray[np.bool_]) -> P
         shade = 0.75 + 0.4 * lean
         colour = tuple(float(channel * shade) for channel in _BLADES[int(kind * 997) % len(_BLADES)])
         cv2.line(meadow, start, end, colour, max(1, round(0.008 * unit)), cv2.LINE_AA, 4)
-    return _pasted(image, meadow, mask, shadow=0.35)
+    return _paste(image, meadow, mask, shadow=0.35)
 
 
 def water(image: Pixels, rng: np.random.Generator, mask: NDArray[np.bool_]) -> Pixels:
@@ -253,10 +253,10 @@ def water(image: Pixels, rng: np.random.Generator, mask: NDArray[np.bool_]) -> P
         (20 * waves + 9 * fine)[..., None] * np.array([0.75, 0.95, 1.0], np.float32) * (0.25 + 0.75 * depth[..., None])
     )
     foam = np.clip((waves * fine - 0.72) / 0.28, 0, 1)[..., None] * 70 * depth[..., None]
-    return _pasted(image, to_uint8(np.where(depth[..., None] > 0, sea + lit + foam, sky)), mask, shadow=0.25)
+    return _paste(image, to_uint8(np.where(depth[..., None] > 0, sea + lit + foam, sky)), mask, shadow=0.25)
 
 
-def _pasted(image: Pixels, scene: Pixels, mask: NDArray[np.bool_], shadow: float) -> Pixels:
+def _paste(image: Pixels, scene: Pixels, mask: NDArray[np.bool_], shadow: float) -> Pixels:
     """The object over the scene: a soft shadow below it, and an edge that is a pixel or two wide."""
     solid = mask.astype(np.float32)
     unit = min(mask.shape)

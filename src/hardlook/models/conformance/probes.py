@@ -32,14 +32,14 @@ class Probe:
 
 def pictures() -> dict[str, Image]:
     """Fresh copies of the pictures by the name of their check; a model may change them and harm no later check."""
-    fresh = {name: image.copy() for name, image in _originals().items()}
+    fresh = {name: image.copy() for name, image in _make_originals().items()}
     # What a benchmark passes when it flips a picture: same kind of array, steps backwards in memory.
     fresh["mirrored view"] = fresh["mirrored view"][:, ::-1]
     return fresh
 
 
 @cache
-def _originals() -> dict[str, Image]:
+def _make_originals() -> dict[str, Image]:
     ordinary, tall, wide = (scene(index) for index in range(len(SIZES)))
     return {
         "ordinary image": ordinary.image,
@@ -47,7 +47,7 @@ def _originals() -> dict[str, Image]:
         "wide image": wide.image,
         "tiny image": _around_subject(tall, 8, 8),
         "one-row image": _around_subject(wide, 1, 40),
-        "grey image": _greyed(ordinary.image),
+        "grey image": _to_grey(ordinary.image),
         "black image": np.zeros((48, 40, 3), np.uint8),
         "mirrored view": ordinary.image,
     }
@@ -98,7 +98,7 @@ def _around_subject(rendered: RenderedScene, height: int, width: int) -> Image:
     return np.ascontiguousarray(rendered.image[top : top + height, left : left + width])
 
 
-def _greyed(image: Image) -> Image:
+def _to_grey(image: Image) -> Image:
     truth = read_signature(image)
     grey = image.mean(axis=2, keepdims=True).astype(np.uint8).repeat(3, axis=2)
     return write_signature(grey, truth.classes, truth.instances, truth.salient)

@@ -50,7 +50,7 @@ class CovaMNet(DeviceLearner):
             query = self._prepared(descriptors(asked))
             cells = query.shape[1]
             support, classes = descriptors(shown).reshape(-1, query.shape[2]), class_cells(group, cells)
-            spread = np.concatenate([_centred(support[pool], axis=0) for pool in classes])
+            spread = np.concatenate([_centre(support[pool], axis=0) for pool in classes])
             for block in query_blocks(group.queries, cells * len(spread)):
                 # x' S x is |X x|^2 / (n - 1) for centred descriptors X, so the C x C covariance is never made.
                 along = np.square(query[block].reshape(-1, query.shape[2]) @ spread.T)
@@ -79,9 +79,9 @@ class CovaMNet(DeviceLearner):
     def _prepared(self, cells: NDArray[np.float32]) -> NDArray[np.float32]:
         """(q, h * w, C) descriptors as the metric takes them."""
         if self.query == "centred":
-            return _centred(cells, axis=1)
+            return _centre(cells, axis=1)
         return unit_vectors(cells, axis=1 if self.query == "channels" else 2)
 
 
-def _centred(rows: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
+def _centre(rows: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
     return np.asarray(rows - rows.mean(axis=axis, keepdims=True, dtype=np.float64).astype(np.float32))

@@ -187,7 +187,7 @@ def _group_episodes(episodes: Sequence[Episode], form: str) -> Iterator[tuple[Se
 
 def group_episodes(episodes: Sequence[Episode]) -> TaskGroup:
     """The group of episodes that share the shapes, the ways and the shots of each class."""
-    orders = [_sorting(episode.support_labels) for episode in episodes]
+    orders = [_find_sorting_order(episode.support_labels) for episode in episodes]
     first = episodes[0]
 
     def read(place: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -214,7 +214,7 @@ def group_table(episodes: TableEpisodes) -> TaskGroup:
     return TaskGroup(labels, episodes.query.shape[1], episodes.ways, episodes.keys, read, episodes)
 
 
-def _sorting(labels: NDArray[np.int64]) -> NDArray[np.int64] | None:
+def _find_sorting_order(labels: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """The order that sorts the labels, None where they are sorted."""
     return None if (labels[1:] >= labels[:-1]).all() else np.argsort(labels, kind="stable")
 

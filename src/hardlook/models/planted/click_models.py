@@ -109,7 +109,7 @@ def user_map(image: Image, target: Mask, error: Mask, positive: bool, *, clumsy:
     rim = region & (depth <= max(RIM, float(depth[region].min())))
     crowd = (1 - SLOPPY) * meant / meant.sum() + SLOPPY * rim / np.count_nonzero(rim)
     if clumsy > 0:
-        crowd = np.where(region, _blurred(crowd, clumsy * CLUMSIEST * scale), 0.0)
+        crowd = np.where(region, _blur(crowd, clumsy * CLUMSIEST * scale), 0.0)
     chances[box.slices] = crowd / crowd.sum()
     return chances
 
@@ -117,13 +117,13 @@ def user_map(image: Image, target: Mask, error: Mask, positive: bool, *, clumsy:
 def _lightness(picture: Image, region: Mask, sigma: float) -> Chances:
     """Blurred lightness in standard deviations from the region's mean; nothing outside the region bleeds in."""
     seen = (picture & np.uint8(0b11111000)).astype(np.float64) @ _LUMA
-    weight = _blurred(region.astype(np.float64), sigma)
-    mean = _blurred(np.where(region, seen, 0.0), sigma)
+    weight = _blur(region.astype(np.float64), sigma)
+    mean = _blur(np.where(region, seen, 0.0), sigma)
     blurred = np.divide(mean, weight, out=np.zeros_like(mean), where=region)
     inside = blurred[region]
     return np.asarray(np.clip((blurred - inside.mean()) / max(float(inside.std()), PLAIN), -GLARE, GLARE))
 
 
-def _blurred(values: Chances, sigma: float) -> Chances:
+def _blur(values: Chances, sigma: float) -> Chances:
     # Below half a pixel the kernel is a single point.
     return np.asarray(cv2.GaussianBlur(values, (0, 0), max(sigma, 0.1), borderType=cv2.BORDER_CONSTANT), np.float64)

@@ -134,13 +134,13 @@ class PlantedImageTextEncoder:
 def word_vector(word: str) -> NDArray[np.float64]:
     """The unit vector (64,) of a label or context of the vocabulary."""
     if word not in BY_NAME:
-        vector = _axis(f"context {word}")
+        vector = _find_axis(f"context {word}")
     elif BY_NAME[word].thing:
-        vector = _between(f"concept {word}", f"family {BY_NAME[word].family}", FAMILY_SHARE)
+        vector = _mix_axes(f"concept {word}", f"family {BY_NAME[word].family}", FAMILY_SHARE)
     elif word in _GROUNDS:
-        vector = _between(f"stuff {word}", f"context {context_of_ground(word)}", CONTEXT_SHARE)
+        vector = _mix_axes(f"stuff {word}", f"context {context_of_ground(word)}", CONTEXT_SHARE)
     else:
-        vector = _axis(f"stuff {word}")
+        vector = _find_axis(f"stuff {word}")
     vector.setflags(write=False)
     return vector
 
@@ -171,11 +171,11 @@ def turn_vectors(vectors: NDArray[np.float64], dial: float) -> NDArray[np.float6
     return out
 
 
-def _between(own: str, shared: str, share: float) -> NDArray[np.float64]:
-    return np.asarray((1 - share) ** 0.5 * _axis(own) + share**0.5 * _axis(shared))
+def _mix_axes(own: str, shared: str, share: float) -> NDArray[np.float64]:
+    return np.asarray((1 - share) ** 0.5 * _find_axis(own) + share**0.5 * _find_axis(shared))
 
 
-def _axis(name: str) -> NDArray[np.float64]:
+def _find_axis(name: str) -> NDArray[np.float64]:
     return _basis()[:, _AXES.index(name)].copy()
 
 

@@ -29,15 +29,16 @@ Result = TypeVar("Result")
 
 def main_concept(truth: Signature) -> int:
     """Code of the concept with the largest area among salient objects, else among all; `VOID` without objects."""
-    return _commonest(truth, THINGS, truth.salient) or _commonest(truth, THINGS, np.ones_like(truth.salient))
+    everywhere = np.ones_like(truth.salient)
+    return _find_most_common(truth, THINGS, truth.salient) or _find_most_common(truth, THINGS, everywhere)
 
 
 def ground(truth: Signature) -> int:
     """Code of the largest ground class, which names the context; `VOID` where there is none."""
-    return _commonest(truth, GROUNDS, np.ones_like(truth.salient))
+    return _find_most_common(truth, GROUNDS, np.ones_like(truth.salient))
 
 
-def _commonest(truth: Signature, codes: tuple[int, ...], where: Mask) -> int:
+def _find_most_common(truth: Signature, codes: tuple[int, ...], where: Mask) -> int:
     counts = np.bincount(truth.classes[where], minlength=32)[list(codes)]
     return codes[int(counts.argmax())] if counts.any() else VOID
 

@@ -56,20 +56,20 @@ def planted_error(target: Mask, click_type: ClickType, rng: np.random.Generator)
     if click_type == "fn":
         rows, columns = np.nonzero(target)
         along = down * rows + across * columns
-        beyond = along >= np.quantile(along, 1 - _between(LOST, share))
+        beyond = along >= np.quantile(along, 1 - _interpolate(LOST, share))
         missing = np.zeros_like(target)
         missing[rows[beyond], columns[beyond]] = True
         return missing
-    step = _between(SHIFT, share)
-    return _moved(target, round(down * step * box.height), round(across * step * box.width)) & ~target
+    step = _interpolate(SHIFT, share)
+    return _shift_mask(target, round(down * step * box.height), round(across * step * box.width)) & ~target
 
 
-def _between(bounds: tuple[float, float], share: float) -> float:
+def _interpolate(bounds: tuple[float, float], share: float) -> float:
     low, high = bounds
     return low + share * (high - low)
 
 
-def _moved(mask: Mask, down: int, across: int) -> Mask:
+def _shift_mask(mask: Mask, down: int, across: int) -> Mask:
     """The mask shifted by whole pixels; what leaves the frame is lost."""
     rows, columns = np.nonzero(mask)
     rows, columns = rows + down, columns + across
@@ -116,20 +116,20 @@ class PlantedSample:
 
     def map(self) -> NDArray[np.float64]:
         """The exact chance (H, W) of a click at each pixel; sums to 1."""
-        return self._chances(*self._drawn())
+        return self._compute_click_map(*self._draw_sample())
 
     def clicked_stem(self) -> ClickedStem:
         """The sample as the evaluation of click models takes it."""
-        image, target, error, click_type = self._drawn()
-        chances = self._chances(image, target, error, click_type)
+        image, target, error, click_type = self._draw_sample()
+        chances = self._compute_click_map(image, target, error, click_type)
         clicks = draw_clicks(chances, self.count, ("clicks", self.index, self.device), self.world.seed)
         name = f"scene-{self.world.seed}-{self.index}"
         return ClickedStem(name, "planted", image, target, error, clicks, click_type, self.device, image_key=name)
 
-    def _chances(self, image: Image, target: Mask, error: Mask, click_type: ClickType) -> NDArray[np.float64]:
+    def _compute_click_map(self, image: Image, target: Mask, error: Mask, click_type: ClickType) -> NDArray[np.float64]:
         return PlantedUsers(self.clumsy).click_map(image, target, error, click_type != "fp")
 
-    def _drawn(self) -> tuple[Image, Mask, Mask, ClickType]:
+    def _draw_sample(self) -> tuple[Image, Mask, Mask, ClickType]:
         rendered = self.world[self.index]
         target = rendered.target_mask
         rng = generator(self.world.seed, _DRAWS, "round", self.index)

@@ -75,14 +75,14 @@ def draw_visible_transform(mask: NDArray[np.bool_], seed: int, token: str, numbe
 def transform_image(transform: RigidTransform, image: NDArray[np.uint8], *, exact: bool = False) -> NDArray[np.uint8]:
     """The image (H, W, 3) moved; `exact` takes the nearest pixel instead of a mixture of four."""
     flags = cv2.INTER_NEAREST if exact else cv2.INTER_LINEAR
-    return np.asarray(_warped(transform, image, flags), np.uint8)
+    return np.asarray(_warp(transform, image, flags), np.uint8)
 
 
 def transform_mask(transform: RigidTransform, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The mask (H, W) moved by nearest pixels; pixels from outside are False."""
-    return _warped(transform, mask.astype(np.uint8), cv2.INTER_NEAREST).astype(bool)
+    return _warp(transform, mask.astype(np.uint8), cv2.INTER_NEAREST).astype(bool)
 
 
-def _warped(transform: RigidTransform, array: NDArray[np.uint8], flags: int) -> NDArray[np.generic]:
+def _warp(transform: RigidTransform, array: NDArray[np.uint8], flags: int) -> NDArray[np.generic]:
     height, width = array.shape[:2]
     return np.asarray(cv2.warpAffine(array, transform.matrix(width, height), (width, height), flags=flags))
