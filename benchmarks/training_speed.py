@@ -68,7 +68,9 @@ class TaskDataset(Dataset[tuple[Tensor, Tensor]]):
     def __getitem__(self, number: int) -> tuple[Tensor, Tensor]:
         rows = self.data.draw(np.array([number]))
         rng = np.random.default_rng(number)
-        support, query = ([self._load(row, rng) for row in part.ravel()] for part in (rows.support, rows.query))
+        support, query = (
+            [self._load(row, rng) for row in part.ravel().tolist()] for part in (rows.support, rows.query)
+        )
         return torch.stack(support), torch.stack(query)
 
     def _load(self, row: int, rng: np.random.Generator) -> Tensor:

@@ -162,6 +162,7 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--picture", type=Path, help="write the picture as SVG")
     parser.add_argument("--set", default="caltech101", dest="test_set", help="test set of the tables (%(default)s)")
     parser.add_argument("--seeds", default="", help="count trainings of these seeds only, such as 0,1")
+    parser.add_argument("--backbone", default="conv64f", help="of the trainings that count (%(default)s)")
     parser.add_argument("--level", type=float, default=0.95, help="of intervals (%(default)s)")
 
 
@@ -175,6 +176,7 @@ def _report(given: argparse.Namespace) -> None:
         test_set=given.test_set,
         level=given.level,
         seeds=tuple(map(int, filter(None, given.seeds.split(",")))),
+        backbone=given.backbone,
     )
     if given.page:
         given.page.write_text(text, encoding="utf-8")

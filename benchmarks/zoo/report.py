@@ -33,6 +33,7 @@ MODES = ("blind", "iid", "ood", "swapped")
 SCORES = (*MODES, "gap", "swapped-gap", "attraction", "excess-attraction")
 ATTRACTED_IN = MISLEADING_MODES[0]  # the mode whose attraction is the headline, as in `hardlook run metacoco`
 PAPER_TABLES = ("table-6", "table-2", "table-3")
+TOKENS = "vit-small"
 PAPER_BACKBONES = {"conv64f": "Conv64F", "resnet12": "ResNet12", "resnet18": "ResNet18"}
 
 Sums = NDArray[np.float64]
@@ -100,7 +101,7 @@ def measure_error(columns: Sums, statistic: Callable[[Sums], Sums]) -> tuple[Sum
 
     def average(totals: Sums) -> Sums:
         parts = totals.reshape(len(totals), seeds, -1)
-        return np.mean([statistic(parts[:, place]) for place in range(seeds)], axis=0)
+        return np.stack([statistic(parts[:, place]) for place in range(seeds)]).mean(0)
 
     spread = measure_spread(average, columns.transpose(1, 0, 2).reshape(tasks, -1), np.array([tasks]))
     return each.mean(0), add_variances(spread, [(each.var(0, ddof=1) / seeds, seeds - 1)])
@@ -113,7 +114,7 @@ def score_trainings(given: Trainings, level: float = 0.95) -> dict[str, ZooScore
     values, spread = measure_error(columns, compute_scores)
     low, high = jackknife_bounds(values, spread, level, RANGES, tasks)
     return {
-        name: ZooScore(name, float(values[k]), *(_or_none(bound[k]) for bound in (low, high)), seeds, tasks)
+        name: ZooScore(name, float(values[k]), _or_none(low[k]), _or_none(high[k]), seeds, tasks)
         for k, name in enumerate(SCORES)
     }
 
@@ -146,9 +147,12 @@ def _or_none(value: float) -> float | None:
 
 
 def read_results(
-    paths: Sequence[Path], test_set: str, seeds: Sequence[int] = ()
+    paths: Sequence[Path], test_set: str, seeds: Sequence[int] = (), backbone: str = "conv64f"
 ) -> tuple[dict[Key, Trainings], list[dict[str, Any]]]:
-    """Trainings by method and correlation on a test set, of some seeds or all, and the lines of those that failed."""
+    """Trainings by method and correlation on a test set, of some seeds or all, and the lines of those that failed.
+
+    Of one backbone; methods that need tokens have one of their own and count with any.
+    """
     grouped: dict[Key, dict[int, dict[str, dict[str, Any]]]] = {}
     failed = []
     for path in paths:
@@ -157,7 +161,7 @@ def read_results(
         except (OSError, ValueError) as error:
             raise DataError(f"no results of `run`: {error}", file=path, remedy="run the study's `run` again") from error
         for line in lines:
-            if seeds and line["seed"] not in seeds:
+            if (seeds and line["seed"] not in seeds) or line["backbone"] not in (backbone, TOKENS):
                 continue
             if "error" in line:
                 failed.append(line)
@@ -183,8 +187,10 @@ def read_results(
             method, first[0]["family"], correlation, tuple(whole), sums, tuple(first)
         )
     if not found:
-        held = sorted({line["set"] for path in paths for line in map(json.loads, path.open()) if "set" in line})
-        raise DataError(f"no results on {test_set!r}", file=paths[0], remedy=f"there are results on {', '.join(held)}")
+        lines = [json.loads(text) for path in paths for text in path.read_text(encoding="utf-8").splitlines() if text]
+        held = sorted({f"{line['set']} by {line['backbone']}" for line in lines if "set" in line})
+        what = f"no results on {test_set!r} by {backbone}"
+        raise DataError(what, file=paths[0], remedy=f"there are results on {', '.join(held)}")
     return found, failed
 
 
@@ -232,9 +238,10 @@ def write_report(
     test_set: str = "caltech101",
     level: float = 0.95,
     seeds: Sequence[int] = (),
+    backbone: str = "conv64f",
 ) -> str:
     """Markdown with all tables; writes the scores as CSV and the picture where asked."""
-    found, failed = read_results(results, test_set, seeds)
+    found, failed = read_results(results, test_set, seeds, backbone)
     scores = {key: score_trainings(one, level) for key, one in found.items()}
     if csv_path:
         csv_path.write_text(format_csv(found, scores, test_set), encoding="utf-8")
@@ -301,7 +308,7 @@ def tabulate_methods(
     for one in sorted(chosen, key=lambda one: list(places).index(one.method)):
         own, line = scores[one.method, correlation], one.lines[0]
         printed = find_published(one.method, line["backbone"], line["shots"])
-        name = one.method if line["backbone"] == "conv64f" else f"{one.method} ({line['backbone']})"
+        name = f"{one.method} ({TOKENS})" if line["backbone"] == TOKENS else one.method
         rows.append(
             [
                 str(places[one.method].rank),

@@ -179,6 +179,8 @@ class Study:
         arrays = read_arrays(self.folder / f"test-{name}.npz")
         tasks = {}
         for mode in self.card["modes"]:
-            parts = (arrays[f"{mode}/{part}"].astype(np.int64) for part in ("support", "query", "context", "order"))
-            tasks[mode] = TestTasks(*parts, tuple(map(str, arrays[f"{mode}/keys"])))
+            support, query, context, order = (
+                arrays[f"{mode}/{part}"].astype(np.int64) for part in ("support", "query", "context", "order")
+            )
+            tasks[mode] = TestTasks(support, query, context, order, tuple(map(str, arrays[f"{mode}/keys"])))
         return TestSet(name, self.read_pixels(f"test-{name}"), arrays["context"].astype(np.int64), tasks)

@@ -161,6 +161,17 @@ def test_a_training_that_lacks_a_mode_is_left_out(tmp_path):
     assert found["protonet", 0.0].seeds == (0,)
 
 
+def test_backbones_are_not_mixed(tmp_path):
+    groups = [make_lines("protonet", (0.5,) * 4), make_lines("protonet", (0.9,) * 4), make_lines("cpea", (0.5,) * 4)]
+    for group, backbone in zip(groups, ("conv64f", "resnet12", "vit-small"), strict=True):
+        group[:] = [{**line, "backbone": backbone} for line in group]
+    path = write(tmp_path / "r.jsonl", *groups)
+    for backbone, expected in (("conv64f", 0.5), ("resnet12", 0.9)):
+        found, _ = read_results([path], "caltech101", backbone=backbone)
+        assert {method for method, _ in found} == {"protonet", "cpea"}
+        assert score_trainings(found["protonet", 0.0])["ood"].value == pytest.approx(expected, abs=0.05)
+
+
 def test_some_seeds_can_be_chosen(tmp_path):
     path = write(tmp_path / "r.jsonl", make_lines("protonet", (0.6, 0.7, 0.5, 0.4), seeds=(0, 1, 2)))
     assert read_results([path], "caltech101", (0, 2))[0]["protonet", 0.0].seeds == (0, 2)
