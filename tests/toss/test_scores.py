@@ -374,3 +374,16 @@ def test_without_cosines_no_level_is_split():
     others = {"split": ["L2+L3", "L0"], "shots": [5, 5], "similarity": [-2.0, 0.0]}
     more = pl.concat([pl.DataFrame(cosines), pl.DataFrame(others)])
     assert split_levels(more, 5)[1] == 0.5625
+
+
+def test_scores_of_a_fold_rest_on_its_own_pairs_and_those_of_all_on_complete_folds():
+    cells = {(1, fold, split, name): 40 + fold for fold, names in ((0, ("cat",)), (1, ("dog", "cow"))) for name in names
+             for split in SPLITS}  # fmt: skip
+    card = scorecard(frame_of(rows_of_ious(cells)))
+    for name in ("lca", "hca"):
+        assert [card.get(name, fold=fold).n for fold in "01"] == [4, 8] and card.get(name).n == 12
+        assert [card.get(name, fold=fold).value for fold in "01"] == pytest.approx([0.4, 0.41])
+    lacking = {cell: value for cell, value in cells.items() if cell[1:3] != (1, "hard_sal")}
+    card = scorecard(frame_of(rows_of_ious(lacking)))
+    for name in ("lca", "hca"):
+        assert (card.get(name).n, card.get(name, fold="0").n, card.get(name, fold="1").n) == (4, 4, 0)
