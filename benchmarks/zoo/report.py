@@ -101,7 +101,7 @@ def measure_error(columns: Sums, statistic: Callable[[Sums], Sums]) -> tuple[Sum
 
     def average(totals: Sums) -> Sums:
         parts = totals.reshape(len(totals), seeds, -1)
-        return np.stack([statistic(parts[:, place]) for place in range(seeds)]).mean(0)
+        return np.asarray(np.stack([statistic(parts[:, place]) for place in range(seeds)]).mean(0))
 
     spread = measure_spread(average, columns.transpose(1, 0, 2).reshape(tasks, -1), np.array([tasks]))
     return each.mean(0), add_variances(spread, [(each.var(0, ddof=1) / seeds, seeds - 1)])

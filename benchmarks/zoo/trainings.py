@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import lru_cache
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hardlook.errors import HardlookError, OptionError
+from hardlook.errors import OptionError, RunError
 from hardlook.networks.few_shot.catalogue import find_method, list_methods
 from hardlook.training.checkpoint import load_weights, read_weights, replace_file
 from hardlook.training.devices import open_fabric
@@ -225,15 +226,17 @@ def train_and_test(settings: Settings, training: Training, deadline: float = 0.0
 
 def _work(settings: Settings, training: Training, deadline: float) -> list[dict[str, Any]] | None:
     """In a process of its own: the lines of a training, one with an error where it failed, None where time was up."""
-    if settings.device == "cpu":
-        torch.set_num_threads(settings.threads)
+    torch.set_num_threads(settings.threads)
     try:
         return train_and_test(settings, training, deadline)
     except TimeUp:
         return None
-    except (HardlookError, RuntimeError, ValueError) as error:
+    except Exception as error:  # one method's fault is a line in the results and does not end a night's work
         place = {"method": training.method, "backbone": training.backbone, "correlation": training.correlation}
         return [{**place, "seed": training.seed, "error": f"{type(error).__name__}: {error}"}]
+    finally:
+        if settings.device.startswith("cuda"):
+            torch.cuda.empty_cache()  # the processes beside this one share the memory
 
 
 def run(
@@ -252,7 +255,9 @@ def run(
     Study(settings.study).check_files()
     # A wrong setting is an error before the first training and no failure of each.
     open_fabric(settings.device, precision=settings.precision)  # type: ignore[arg-type]
-    parse_budget(settings.budget)
+    if (images := parse_budget(settings.budget).images) > (held := Study(settings.study).card["budget"]):
+        what = f"--budget {images}images: the study has training tasks for {held} images"
+        raise OptionError(what, remedy=f"prepare it with --budget {images}")
     for training in listed:
         make_recipe(settings, training)
     settings.out.mkdir(parents=True, exist_ok=True)
@@ -293,7 +298,12 @@ def _run_side_by_side(
             if not waiting:
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                yield waiting.pop(future), future.result()
+                try:
+                    lines = future.result()
+                except BrokenProcessPool as error:
+                    what = "a process of the study was killed, perhaps for want of memory"
+                    raise RunError(what, remedy="give the command again, with fewer --workers") from error
+                yield waiting.pop(future), lines
 
 
 def read_finished(path: Path, lines_each: int, retry: bool = False) -> set[Training]:

@@ -127,6 +127,20 @@ def test_a_failure_is_a_line_and_the_others_go_on(study, tmp_path, capsys):
     assert len(read_lines(tmp_path)) == 8 and not any("error" in line for line in read_lines(tmp_path))
 
 
+def test_a_fault_in_a_method_is_a_line_too(study, tmp_path, monkeypatch):
+    def fail(*_):
+        raise TypeError("a fault")
+
+    monkeypatch.setattr("zoo.trainings.train_and_test", fail)
+    assert run(make_settings(study, tmp_path), only=["protonet"], correlations=(0.0,), seeds=(0,)) == 0
+    assert [line["error"] for line in read_lines(tmp_path)] == ["TypeError: a fault"]
+
+
+def test_more_images_than_the_study_has_tasks_for(study, tmp_path):
+    with pytest.raises(OptionError, match="tasks for 120 images"):
+        run(make_settings(study, tmp_path, budget="121images"), only=["protonet"])
+
+
 def test_seeds_come_first_and_patterns_choose(study, tmp_path):
     listed = list_trainings(make_settings(study, tmp_path), only=["ifsl-*", "cpea"], without=["ifsl-m*"])
     assert {one.method for one in listed} == {"ifsl-baseline", "ifsl-cosine", "ifsl-knn", "ifsl-sib", "cpea"}
