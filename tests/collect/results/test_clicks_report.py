@@ -18,8 +18,10 @@ from hardlook.collect.results.clicks_report import (
     describe_results,
 )
 from hardlook.collect.results.exclusion_rules import ExclusionRules
+from hardlook.collect.study.validity import ClickValidator
 from hardlook.errors import DataError
 from hardlook.harness.verdicts import MIN_CLUSTERS
+from hardlook.metrics.regions import crop_around
 from hardlook.rclicks.user_clicks.comparison import ClickSetComparison, PairScores
 
 
@@ -353,3 +355,19 @@ def test_a_comparison_in_words(stems, verdict):
     bare = clicks_report._describe_summary({"stems": 20, **value, "ks": {"value": 1.0, "low": None, "high": None}})
     assert bare.startswith("alike on 100 % of 20 images by KS, ")
     assert clicks_report._describe_summary({"stems": 0}) == "no image has 10 clicks of both."
+
+
+def test_clicks_beside_the_picture_are_drawn_on_its_edge(gathered):
+    fresh = collect_clicks(gathered.study, gathered.store)
+    task = fresh.study.tasks[0]
+    own = fresh.classified.filter(pl.col("task") == task.id).head(3)
+    places = [(-7.5, -0.5), (task.width + 9.0, task.height + 9.0), (1.75, 2.25)]
+    vars(fresh)["classified"] = own.with_columns(
+        pl.Series("x", [x for x, _ in places]), pl.Series("y", [y for _, y in places]), pl.lit("valid").alias("class")
+    )
+    pictures = ClickGalleries(fresh)._draw_pictures(task, "what was left out", None)
+    mask = ClickValidator(fresh.study).mask(task.id)
+    drawn = [(0, 0), (task.width - 1, task.height - 1), (1, 2)]
+    crop = crop_around(mask, points=[(0, 0), (task.width - 1, task.height - 1), (1.75, 2.25)])
+    assert [point[:2] for picture in pictures for point in picture.points] == [tuple(one) for one in crop.moved(drawn)]
+    assert [picture.label for picture in pictures] == ["valid: 3 clicks"]
