@@ -34,6 +34,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from hardlook.networks.interactive.click_maps import Click, flip_clicks, pack_clicks
+from hardlook.networks.interactive.focus import Focus, Region, choose_region
 
 Box = tuple[int, int, int, int]
 """First and last row, first and last column, all inside."""
@@ -83,7 +84,8 @@ class PredictorSettings:
     After `zoom` (None: the whole picture) comes `longest_side`, the most pixels of a side, then `input_size`, to which
     everything is resized. `flip`: logits are averaged with those of the mirrored picture. `feed_back`: the last
     probabilities are the input's fourth channel. `clicks_limit`: only so many clicks are shown. A pixel is in the mask
-    over `threshold`. `davis_target` replaces the zoom's target on DAVIS, `tetris_skip` its `skip_clicks` on TETRIS.
+    over `threshold`. With `focus` the network's `refine` looks again at what the last click changed. `davis_target`
+    replaces the zoom's target on DAVIS, `tetris_skip` its `skip_clicks` on TETRIS.
     """
 
     zoom: ZoomIn | None = field(default_factory=ZoomIn)
@@ -94,6 +96,7 @@ class PredictorSettings:
     threshold: float = 0.49
     clicks_limit: int | None = None
     cascade: Cascade | None = None
+    focus: Focus | None = None
     davis_target: int | Size | None = None
     tetris_skip: int | None = None
     reading: Reading = "released"
@@ -101,12 +104,15 @@ class PredictorSettings:
     def __post_init__(self) -> None:
         if self.reading not in READINGS:
             raise ValueError(f"reading is {self.reading!r}, not one of {', '.join(READINGS)}")
+        if self.focus is not None and self.input_size is None:
+            raise ValueError("regions are refined at the network's input_size, which is not given")
 
     def on(self, dataset: str) -> PredictorSettings:
         """The settings for a dataset by RClicks' name: DAVIS and TETRIS may differ from the others."""
         if self.zoom is None:
-            fixed = dataset.upper() == "DAVIS" and isinstance(self.davis_target, tuple)
-            return replace(self, input_size=self.davis_target) if fixed else self
+            if dataset.upper() == "DAVIS" and isinstance(self.davis_target, tuple):
+                return replace(self, input_size=self.davis_target)
+            return self
         zoom = self.zoom
         if dataset.upper() == "DAVIS" and self.davis_target is not None:
             zoom = replace(zoom, target=self.davis_target)
@@ -131,6 +137,11 @@ class PredictorSettings:
         if self.cascade is not None:
             until = "" if self.cascade.adaptive is None else f" or until at most {self.cascade.adaptive} pixels change"
             parts.append(f"first {self.cascade.clicks} click(s) answered {self.cascade.passes} times more{until}")
+        if self.focus is not None:
+            parts.append(
+                f"the region that the last click changed refined (box x {self.focus.expansion:g}), after "
+                f"{self.focus.late_clicks} clicks nothing else renewed"
+            )
         if self.clicks_limit is not None:
             parts.append(f"first {self.clicks_limit} clicks shown")
         return ", ".join([*parts, f"threshold {self.threshold:g}", f"reading {self.reading}"])
@@ -155,7 +166,7 @@ PUBLISHED: Mapping[str, PredictorSettings] = {
     "simpleclick": _SIMPLE,
     "adaptiveclick": _SIMPLE,
     "cfr-icl": replace(_SIMPLE, cascade=Cascade()),
-    "focalclick": PredictorSettings(_FOCAL_ZOOM, input_size=(256, 256), flip=False, threshold=0.5),
+    "focalclick": PredictorSettings(_FOCAL_ZOOM, input_size=(256, 256), flip=False, focus=Focus(), threshold=0.5),
     "cdnet": PredictorSettings(_FOCAL_ZOOM, input_size=(384, 384), feed_back=False),
     "gpcis": PredictorSettings(_FOCAL_ZOOM, input_size=(384, 384), flip=False),
 }
@@ -194,6 +205,14 @@ class Course:
 
     clicks: Sequence[Click]
     state: CourseState | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Logits (h, w) of a network's input, and the `feature` (C, ., .) that the network has beside them, if any."""
+
+    logits: Tensor
+    feature: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -314,10 +333,13 @@ class OpenedImage:
     ) -> list[CourseState]:
         """One pass: `fed_back` to the network, `cropped_by` says where the object was, `crops` are stored."""
         views = self._choose_views(courses, cropped_by, crops)
-        maps = self._run([self._make_input(view, last) for view, last in zip(views, fed_back, strict=True)], views)
+        answers = self._run([self._make_input(view, last) for view, last in zip(views, fed_back, strict=True)], views)
+        maps = [self._paste(answer.logits.sigmoid(), view) for answer, view in zip(answers, views, strict=True)]
+        if self.settings.focus is not None:
+            maps = self._refine(self.settings.focus, courses, fed_back, views, answers, maps)
         return [
-            CourseState(self._paste(probabilities, view), view.crop, len(course.clicks), view.renewed)
-            for probabilities, view, course in zip(maps, views, courses, strict=True)
+            CourseState(map_, view.crop, len(course.clicks), view.renewed)
+            for map_, view, course in zip(maps, views, courses, strict=True)
         ]
 
     def _choose_views(
@@ -387,9 +409,9 @@ class OpenedImage:
             channels = resize(channels[None], size)[0]
         return channels
 
-    def _run(self, inputs: Sequence[Tensor], views: Sequence[View]) -> list[Tensor]:
-        """Probabilities (h, w) at each input's size, of those with one size (or padded to one) at a time."""
-        found: dict[int, Tensor] = {}
+    def _run(self, inputs: Sequence[Tensor], views: Sequence[View]) -> list[Answer]:
+        """Answers at each input's size, of those with one size (or padded to one) at a time."""
+        found: dict[int, Answer] = {}
         for places in self._group([(one.shape[1], one.shape[2]) for one in inputs]):
             sizes = [(inputs[place].shape[1], inputs[place].shape[2]) for place in places]
             clicks = [list(views[place].clicks) for place in places]
@@ -401,20 +423,21 @@ class OpenedImage:
                 points = torch.cat([points, pack_clicks(mirrored, limit=limit, device=device)])
                 pictures = pictures + [one.flip(2) for one in pictures]
                 sizes = sizes * 2
-            for place, logits in zip(places, self._forward(pictures, points, sizes, len(places)), strict=True):
-                found[place] = logits.sigmoid()
+            found |= zip(places, self._forward(pictures, points, sizes, len(places)), strict=True)
         return [found[place] for place in range(len(inputs))]
 
     def _forward(
         self, pictures: Sequence[Tensor], points: Tensor, sizes: Sequence[Size], count: int
-    ) -> Iterable[Tensor]:
-        """Logits (h, w) of `count` courses; with mirroring there are twice as many pictures."""
+    ) -> Iterable[Answer]:
+        """Answers of `count` courses; with mirroring there are twice as many pictures."""
         batch, padded = stack_padded(pictures)
         network = self.predictor.network
         if padded:
-            logits = _logits_of(network(batch, points, sizes=torch.tensor(sizes, device=batch.device)))
+            answer = network(batch, points, sizes=torch.tensor(sizes, device=batch.device))
+            logits = _logits_of(answer)
         else:
-            logits = _logits_of(network(batch, points))
+            answer = network(batch, points)
+            logits = _logits_of(answer)
             if logits.shape[2:] != batch.shape[2:]:
                 logits = resize(logits, (batch.shape[2], batch.shape[3]))
         logits = logits.to(self.picture.dtype)
@@ -427,7 +450,83 @@ class OpenedImage:
             ]
         for place, one in enumerate(merged):
             picture = pictures[place][None]
-            yield self.predictor.finish(one[None], picture, points[place : place + 1])[0, 0]
+            finished = self.predictor.finish(one[None], picture, points[place : place + 1])[0, 0]
+            yield Answer(finished, answer["feature"][place] if self.settings.focus is not None else None)
+
+    def _refine(
+        self,
+        focus: Focus,
+        courses: Sequence[Course],
+        last: Sequence[Tensor | None],
+        views: Sequence[View],
+        answers: Sequence[Answer],
+        maps: Sequence[Tensor],
+    ) -> list[Tensor]:
+        """Probabilities (H, W) where the region that each last click changed is refined; `maps` are before that."""
+        found: list[Tensor] = list(maps)
+        regions: dict[int, Region] = {}
+        for place, (course, before, view) in enumerate(zip(courses, last, views, strict=True)):
+            previous = self.picture.new_zeros(self.size) if before is None else before
+            region = choose_region(
+                maps[place].cpu().numpy(),
+                previous.cpu().numpy(),
+                (int(course.clicks[-1][0]), int(course.clicks[-1][1])),
+                self._bounds(view),
+                focus,
+                reading=self.settings.reading,
+            )
+            if len(course.clicks) > focus.late_clicks:
+                found[place] = previous
+            if region is not None:
+                regions[place] = region
+        for start in range(0, len(regions), self.predictor.batch):
+            places = list(regions)[start : start + self.predictor.batch]
+            refined = self._refine_regions(
+                [courses[place].clicks for place in places],
+                [regions[place] for place in places],
+                [views[place] for place in places],
+                [answers[place] for place in places],
+            )
+            for place, logits in zip(places, refined, strict=True):
+                top, bottom, left, right = regions[place]
+                found[place] = found[place].clone()
+                inside = resize(logits[None], (bottom - top, right - left))[0, 0].to(found[place].dtype)
+                found[place][top:bottom, left:right] = inside.sigmoid()
+        return found
+
+    def _refine_regions(
+        self,
+        courses: Sequence[Sequence[Click]],
+        regions: Sequence[Region],
+        views: Sequence[View],
+        answers: Sequence[Answer],
+    ) -> Tensor:
+        """Logits (B, 1, h, w) of regions, at the network's input size."""
+        size = self.settings.input_size
+        assert size is not None
+        crops, clicks, boxes = [], [], []
+        for course, (top, bottom, left, right), view in zip(courses, regions, views, strict=True):
+            crops.append(resize(self.picture[None, :, top:bottom, left:right], size)[0])
+            moved = [(row - top, column - left, sign) for row, column, sign in course]
+            clicks.append(scale_clicks(moved, (bottom - top, right - left), size, self.settings.reading))
+            first, final, start, end = self._bounds(view)
+            down, across = size[0] / (final - first + 1), size[1] / (end - start + 1)
+            boxes.append(
+                ((left - start) * across, (top - first) * down, (right - start) * across, (bottom - first) * down)
+            )
+        features = [answer.feature for answer in answers if answer.feature is not None]
+        refined: Tensor = self.predictor.network.refine(
+            torch.stack(crops),
+            pack_clicks(clicks, limit=self.settings.clicks_limit, device=self.picture.device),
+            torch.stack(features),
+            torch.stack([answer.logits[None] for answer in answers]),
+            torch.tensor(boxes, device=self.picture.device),
+        )["refined"]
+        return refined
+
+    def _bounds(self, view: View) -> Box:
+        """Where the answer of a view goes."""
+        return (0, self.size[0] - 1, 0, self.size[1] - 1) if view.pasted is None else view.pasted
 
     def _group(self, sizes: Sequence[Size]) -> list[list[int]]:
         """Places of inputs that go through the network together, at most `batch` of them."""
