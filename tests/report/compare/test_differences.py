@@ -126,7 +126,7 @@ def test_sentences_at_the_edges():
     def told(**more):
         return describe_difference(replace(difference(0.2), **more), RATE)
 
-    assert told(verdict="cannot tell", adjusted=0.2, units_needed=90.0).endswith("so many images can show.")
+    assert told(verdict="cannot tell", adjusted=0.2, units_needed=90.0).endswith("this number of images can show.")
     assert told(verdict="cannot tell", adjusted=0.2, units_needed=math.nan).endswith("is not known.")
     assert "cannot be compared: it is undefined" in told(verdict="undefined")
     assert "interval" not in told(verdict="better", adjusted=0.2, interval=None)
