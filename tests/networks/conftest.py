@@ -20,4 +20,6 @@ def pytest_terminal_summary(terminalreporter, config):
     for name, difference in found:
         terminalreporter.write_line(f"{difference:9.1e}  {name}")
     kinds = [sum(name.startswith(kind) for name, _ in found) for kind in ("backbone_", "method_")]
-    terminalreporter.write_line(f"{kinds[0]} backbones, {kinds[1]} methods, {found[0][1] if found else 0:.1e} at most")
+    most, others = found[0][1] if found else 0, len(found) - sum(kinds)
+    words = f"{kinds[0]} backbones and {kinds[1]} methods of few-shot learning, {others} other networks"
+    terminalreporter.write_line(f"{words}, {most:.1e} at most")

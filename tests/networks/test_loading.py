@@ -109,3 +109,18 @@ def test_a_name_that_torch_would_take_minutes_to_complain_about(tmp_path, new) -
     assert caught.value.file == str(path)
     torch.save({"weight": torch.zeros(2), "n" * 4000: torch.zeros(1)}, path, _use_new_zipfile_serialization=new)
     assert len(load_state_dict(path).state) == 2
+
+
+class Balloon:
+    """An array of any size in a few bytes of a file."""
+
+    def __reduce__(self):
+        return bytearray, (1 << 34,)
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_an_array_of_any_size_is_refused_before_it_takes_memory(tmp_path, protocol) -> None:
+    path = tmp_path / "large.pth"
+    torch.save({"weight": torch.ones(2), "more": Balloon()}, path, pickle_protocol=protocol)
+    with pytest.raises(DataError, match="it would make a bytearray"):
+        load_state_dict(path)

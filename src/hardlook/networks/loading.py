@@ -25,6 +25,7 @@ SHOWN = 8
 _PICKLES = 5  # in a file of torch before 1.6: magic number, version, machine, content, keys
 _MAX_PICKLE_BYTES = 1 << 26
 _LONGEST_NAME = 4096
+_ARRAYS = ("bytearray", "builtins bytearray", "__builtin__ bytearray")  # as pickles of two protocols name it
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,15 @@ def _read_safetensors(path: Path) -> Any:
         return safetensors.load_file(path, device="cpu")
 
 
+class _ArrayNamedError(ValueError):
+    """A pickle names a type that takes as much memory as it is told."""
+
+
 def _check_names(path: Path) -> None:
-    """Raise an error for a name of thousands of characters: torch searches its error message in quadratic time."""
+    """Raise an error for names that cost: of thousands of characters, and of an array of any size.
+
+    Torch searches its error message in quadratic time, and fills a `bytearray(n)` even where it reads weights only.
+    """
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             members = [member for member in archive.infolist() if member.filename.endswith(".pkl")]
@@ -137,8 +145,11 @@ def _find_longest_name(pickles: bytes) -> int:
     try:
         for _ in range(_PICKLES):
             for _, argument, _ in pickletools.genops(stream):
-                longest = max(longest, len(argument)) if isinstance(argument, str) else longest
-    except UnicodeDecodeError:
+                if isinstance(argument, str):
+                    longest = max(longest, len(argument))
+                    if argument in _ARRAYS:
+                        raise _ArrayNamedError("it would make a bytearray, of which no weights consist")
+    except (UnicodeDecodeError, _ArrayNamedError):
         raise
     except Exception:  # no pickle, or the tensors behind the last one: torch says what is wrong
         return longest
