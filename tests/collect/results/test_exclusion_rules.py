@@ -74,6 +74,8 @@ def test_a_stricter_rule_leaves_out_no_fewer(one, other):
         ({"least_inside": 2}, "least_inside: "),
         ({"lest_inside": 0.5}, "lest_inside: "),
         ({"most_dropped_batches": -1}, "most_dropped_batches: "),
+        ({"participants": ["1"] * 100_001}, "participants: "),
+        ({"participants": ["1" * 65]}, "participants"),
         ([], "the rules: "),
     ],
 )
@@ -97,3 +99,8 @@ def test_a_participants_number_may_be_written_as_a_number(tmp_path):
     path = tmp_path / "rules.json"
     path.write_text(json.dumps({"participants": [3, "1"]}))
     assert sorted(find_excluded(PEOPLE, read_rules(path))) == ["a", "c"]
+
+
+def test_as_many_participants_as_a_study_can_have_may_be_named():
+    rules = parse_rules({"participants": ["1"] * 99_999 + ["1" * 64]})
+    assert len(rules.participants) == 100_000

@@ -22,6 +22,7 @@ from hardlook.harness.runs.record_store import (
     iterate_answered_units,
     list_parts,
     read_all_records,
+    read_failures,
     read_part,
     read_records,
     write_failures,
@@ -233,3 +234,18 @@ def test_addresses_stand_in_place_of_the_paths_of_copies(monkeypatch):
         ("s3://bucket/voc/1 of s3://bucket/voc", 1),
         ("s3://bucket/ade/2", 2),
     ]
+
+
+def test_a_unit_that_was_answered_after_it_failed_is_no_failure(tmp_path):
+    folder, schema = RunFolder(tmp_path), RecordSchema(())
+    writer = RecordWriter(folder, schema, "answers")
+    writer.add([], [Failure(unit, "evaluate", "broken", "") for unit in "abc"])
+    writer.flush()
+    assert read_failures(folder, "answers")["unit"].to_list() == ["a", "b", "c"]
+    for answers, unit in (("answers", "b"), ("other", "a")):
+        writer = RecordWriter(folder, schema, answers)
+        writer.add([{"unit": unit}], [])
+        writer.flush()
+    # A record of another run is no answer of this one.
+    assert read_failures(folder, "answers")["unit"].to_list() == ["a", "c"]
+    assert read_failures(folder, "other")["unit"].to_list() == []
