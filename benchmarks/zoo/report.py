@@ -28,6 +28,7 @@ from hardlook.harness.tally import DIFFERENCE, SHARE
 from hardlook.metacoco.published import list_rows
 from hardlook.metacoco.scores import GAPS, MISLEADING_MODES
 from hardlook.report.charts.standalone import standalone_svg
+from hardlook.training.recipes import parse_budget
 
 MODES = ("blind", "iid", "ood", "swapped")
 SCORES = (*MODES, "gap", "swapped-gap", "attraction", "excess-attraction")
@@ -287,9 +288,11 @@ def describe_runs(found: Mapping[Key, Trainings], failed: Sequence[Mapping[str, 
     seeds = sorted({seed for one in found.values() for seed in one.seeds})
     trainings = sum(len(one.seeds) for one in found.values())
     tasks = {one.sums["blind"].shape[1] for one in found.values()}
+    images = parse_budget(line["budget"]).images
+    budget = f"{images:,} images" if images else line["budget"]
     text = (
         f"{methods} methods, {trainings} trainings (seeds {', '.join(map(str, seeds))}), each on a budget of "
-        f"{line['budget']} at {line['image_size']} pixels; {line['ways']}-way {line['shots']}-shot tasks with "
+        f"{budget} at {line['image_size']} pixels; {line['ways']}-way {line['shots']}-shot tasks with "
         f"{line['queries']} queries per class, {min(tasks)} tasks per mode."
     )
     if failed:

@@ -109,7 +109,10 @@ def test_the_report_and_its_csv(tmp_path):
     groups.append([{"method": "maml", "backbone": "conv64f", "correlation": 0.9, "seed": 0, "error": "RunError: no"}])
     path = write(tmp_path / "r.jsonl", *groups)
     text = write_report([path], csv_path=tmp_path / "scores.csv", picture=tmp_path / "zoo.svg")
-    assert "2 methods, 12 trainings (seeds 0, 1, 2)" in text and "maml (correlation 0.9): RunError: no" in text
+    assert (
+        "2 methods, 12 trainings (seeds 0, 1, 2), each on a budget of 6,000 images at 32 pixels" in text
+        and "maml (correlation 0.9): RunError: no" in text
+    )
     assert "| 57.7 (Table 3) |" in text  # RelationNet at 5 shots, printed without a backbone
     assert "| 0.9 | ata-relationnet | relationnet | +." in text and "-0.8 |" in text
     assert "it rises in 2 of 2 methods, in 2 of them by more than chance" in text
