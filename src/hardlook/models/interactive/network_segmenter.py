@@ -37,6 +37,8 @@ class NetworkSegmenter:
     `weights=random:SEED` makes random parameters, of `size` (such as hrnet18s), for tries without a checkpoint.
     `reading` is released, with the released predictor's errors, or ours, without. `zoom` and `flip` switch zoom-in and
     the mirrored picture off; `threshold` is the probability from which a pixel is in the mask (default: the family's).
+    The first `repeated_clicks` clicks are answered `repeats` times more, with the answer fed back (default: 1 for
+    CFR-ICL, 0 for others), or until at most `repeat_until` pixels change.
     `dataset` gives all images the published settings of that dataset, where DAVIS and TETRIS have some of their own; a
     run of RClicks names each image's dataset itself. At most `batch` courses go through the network together (default:
     1 on the CPU, where more are no faster and one has the same bits in any company; 32 on a GPU).
@@ -56,20 +58,30 @@ class NetworkSegmenter:
         flip: bool = True,
         threshold: float | None = None,
         dataset: str = "",
+        repeats: int | None = None,
+        repeated_clicks: int = 1,
+        repeat_until: int | None = None,
     ) -> None:
         require("torch", extra="torch")
-        from hardlook.networks.interactive.predictors import PUBLISHED, READINGS
+        from hardlook.networks.interactive.predictors import PUBLISHED, READINGS, Cascade
 
         check_device_and_batch(device, 1 if batch is None else batch, precision)
         if reading not in READINGS:
             raise OptionError(f"reading is {reading!r}", remedy=f"one of {', '.join(READINGS)}")
         if threshold is not None and not 0 <= threshold < 1:
             raise OptionError(f"threshold {threshold} is no probability", remedy="give .49 or so")
+        if (repeats or 0) < 0 or repeated_clicks < 0 or (repeat_until or 0) < 0:
+            raise OptionError("repeats, repeated_clicks and repeat_until are counts", remedy="give 0 or more")
         self.weights_files: tuple[Path, ...] = ()
         self._network, self._source = self._make_network(str(weights), size)
         self._network.to(device)
+        if hasattr(self._network, "reading"):  # AdaptiveClick's own code errs, too
+            self._network.reading = reading
         settings = replace(PUBLISHED[self.family], reading=reading)
-        settings = settings if zoom else replace(settings, zoom=None)
+        if repeats is None:
+            repeats = settings.cascade.passes if settings.cascade is not None else 0
+        settings = replace(settings, cascade=Cascade(repeated_clicks, repeats, repeat_until) if repeats else None)
+        settings = settings if zoom else settings.without_zoom()
         settings = settings if flip else replace(settings, flip=False)
         self._settings: PredictorSettings = settings if threshold is None else replace(settings, threshold=threshold)
         self._batch = batch or (1 if device == "cpu" else GPU_BATCH)

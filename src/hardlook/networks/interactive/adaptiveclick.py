@@ -141,7 +141,9 @@ class _LevelTransformer(nn.Module):
         for layer in self.encoder.layers:
             x = layer(x, positions, places, sizes)
         levels = torch.split(x, [height * width for height, width in sizes], 1)
-        return [level.transpose(1, 2).unflatten(2, size) for level, size in zip(levels, sizes, strict=True)]
+        return [
+            level.transpose(1, 2).reshape(len(level), WIDTH, *size) for level, size in zip(levels, sizes, strict=True)
+        ]
 
 
 def _projection(inputs: int, kernel: int = 1, *, active: bool = True) -> nn.Sequential:

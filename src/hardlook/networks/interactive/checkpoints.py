@@ -152,6 +152,8 @@ def fit_to_noise(network: nn.Module) -> None:
         for name, parameter in network.named_parameters():
             if name == "maps_transform.3.scale":
                 parameter.fill_(1)
+            if name == "patch_embed_coords.proj.weight":
+                parameter.mul_(10)
         if layers:
             for layer in layers:
                 layer.momentum = 1.0
@@ -172,7 +174,7 @@ def fit_to_noise(network: nn.Module) -> None:
 def _answer_noise(network: nn.Module) -> Tensor:
     import torch
 
-    channels, side = 4 if getattr(network, "with_prev_mask", True) else 3, getattr(network, "side", 192)
+    channels, side = 4 if getattr(network, "with_prev_mask", True) else 3, min(getattr(network, "side", 192), 224)
     # Coarse and fine, bright and dark, as photographs are.
     scales = [
         torch.nn.functional.interpolate(torch.randn(4, channels, cells, cells), (side, side), mode="bilinear")

@@ -156,7 +156,7 @@ class PlainViT(nn.Module):
                 found["block1_windowed"] = x
             if number in (depth // 2, depth):
                 found[f"block{number}"] = x
-        found["backbone_map"] = x.transpose(1, 2).unflatten(2, grid)
+        found["backbone_map"] = x.transpose(1, 2).reshape(len(x), -1, *grid)
         return found
 
 
