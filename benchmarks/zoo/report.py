@@ -123,13 +123,18 @@ def score_trainings(given: Trainings, level: float = 0.95) -> dict[str, ZooScore
 def compare_trainings(one: Trainings, other: Trainings, name: str, level: float = 0.95) -> tuple[ZooScore, float]:
     """`one` less `other` in a score, paired by task, with its interval, and the p-value that there is no difference.
 
-    Seeds are paired by their number where both have the same, since these share tasks and order of training.
+    Seeds are paired by their number, since equal ones share tasks and order of training; those of one method only are
+    left out, unless the two have none in common.
     """
     place = SCORES.index(name)
     first, second = one.columns(), other.columns()
-    if one.seeds != other.seeds:
-        seeds = min(len(first), len(second))
-        first, second = first[:seeds], second[:seeds]
+    if common := [seed for seed in one.seeds if seed in other.seeds]:
+        first, second = (
+            columns[[each.seeds.index(seed) for seed in common]] for columns, each in ((first, one), (second, other))
+        )
+    else:
+        fewer = min(len(first), len(second))
+        first, second = first[:fewer], second[:fewer]
     width = first.shape[2]
 
     def difference(totals: Sums) -> Sums:

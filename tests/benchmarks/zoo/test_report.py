@@ -164,6 +164,17 @@ def test_a_training_that_lacks_a_mode_is_left_out(tmp_path):
     assert found["protonet", 0.0].seeds == (0,)
 
 
+def test_seeds_are_paired_by_number(tmp_path):
+    groups = make_lines("protonet", (0.5,) * 4, seeds=(0, 1, 2)), make_lines("dn4", (0.5,) * 4, seeds=(2,))
+    found, _ = read_results([write(tmp_path / "r.jsonl", *groups)], "caltech101")
+    # The same draws with the same seed: no difference.
+    score, p = compare_trainings(found["protonet", 0.0], found["dn4", 0.0], "ood")
+    assert (score.value, score.seeds, p) == (0.0, 1, 1.0)
+    other = make_lines("can", (0.5,) * 4, seeds=(3, 4))
+    found, _ = read_results([write(tmp_path / "r.jsonl", *groups, other)], "caltech101")
+    assert compare_trainings(found["protonet", 0.0], found["can", 0.0], "ood")[0].seeds == 2
+
+
 def test_backbones_are_not_mixed(tmp_path):
     groups = [make_lines("protonet", (0.5,) * 4), make_lines("protonet", (0.9,) * 4), make_lines("cpea", (0.5,) * 4)]
     for group, backbone in zip(groups, ("conv64f", "resnet12", "vit-small"), strict=True):
