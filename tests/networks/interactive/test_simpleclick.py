@@ -86,6 +86,20 @@ def test_settings_of_a_checkpoint_are_used():
     assert unusable.click_maps.norm_radius == 5
 
 
+def test_a_damaged_checkpoint_is_refused():
+    with torch.device("meta"):
+        state = SimpleClick.build("vit_xtiny").state_dict()
+    empty = {name: value for name, value in state.items() if "blocks" not in name}
+    with pytest.raises(ValueError, match="no blocks"):
+        SimpleClick.from_checkpoint({}, empty)
+    patches = {**state, "backbone.patch_embed.proj.weight": torch.zeros(160, 3, 0, 0)}
+    with pytest.raises(ValueError, match="patches of no pixels"):
+        SimpleClick.from_checkpoint({}, patches)
+    for radius in ("five", [1], 0, -1, float("nan")):
+        with pytest.raises(ValueError, match="the radius of clicks is"):
+            SimpleClick.from_checkpoint({"norm_radius": radius}, state)
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_names_and_shapes_are_those_of_the_released_code(size):
     with torch.device("meta"):

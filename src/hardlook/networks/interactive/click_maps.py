@@ -82,6 +82,8 @@ class ClickMaps(nn.Module):
 
     def __init__(self, norm_radius: float = 5, *, use_disks: bool = True) -> None:
         super().__init__()
+        if not isinstance(norm_radius, int | float) or not norm_radius > 0:  # a checkpoint may tell anything
+            raise ValueError(f"the radius of clicks is {norm_radius!r}, not a number of pixels")
         self.norm_radius, self.use_disks = norm_radius, use_disks
 
     def forward(self, points: Tensor, size: tuple[int, int], dtype: torch.dtype = torch.float32) -> Tensor:

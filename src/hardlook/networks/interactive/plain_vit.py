@@ -38,7 +38,7 @@ TRAINED_SIDE = 448
 
 def global_blocks(depth: int) -> frozenset[int]:
     """Blocks, counted from 1, that attend to all tokens: two of twelve, else every fourth part of the depth."""
-    step = 6 if depth == 12 else depth // 4
+    step = 6 if depth == 12 else max(1, depth // 4)
     return frozenset(range(step, depth + 1, step))
 
 
@@ -208,6 +208,8 @@ def read_backbone(arguments: Mapping[str, Any], state: Mapping[str, Tensor]) -> 
     embedding = state["backbone.patch_embed.proj.weight"]
     width, patch = embedding.shape[0], embedding.shape[2]
     depth = len({name.split(".")[2] for name in state if name.startswith("backbone.blocks.")})
+    if not depth or not patch:
+        raise ValueError("it has no blocks of a transformer, or patches of no pixels")
     told = arguments.get("backbone_params")
     heads = told.get("num_heads") if isinstance(told, Mapping) else None
     if not isinstance(heads, int) or heads < 1 or width % heads:
