@@ -47,15 +47,11 @@ def test_both_augment_alike():
 @pytest.mark.parametrize(("name", "loss"), [("protonet", protonet_loss), ("maml", maml_loss)])
 def test_both_loops_take_steps(name, loss):
     data = make_data(37)
-    for kind in ("ours", "peer"):
+    for kind in ("ours", "peer", "bare"):
         recipe, network = build(name, **({"option.steps": 1} if name == "maml" else {}))
         before = [one.detach().clone() for one in network.emb_func.parameters()]
-        steps = (
-            training_speed.run_ours(network, recipe, data, GIVEN)
-            if kind == "ours"
-            else training_speed.run_peer(network, recipe, data, GIVEN, loss)
-        )
-        next(steps)
+        more = (loss,) if kind == "peer" else ()
+        next(getattr(training_speed, f"run_{kind}")(network, recipe, data, GIVEN, *more))
         assert any(not torch.equal(one, two) for one, two in zip(before, network.emb_func.parameters(), strict=True))
 
 
