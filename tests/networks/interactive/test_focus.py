@@ -90,7 +90,7 @@ class Painter:
         self.refined = []
 
     def __call__(self, inputs, points):
-        batch, _, height, width = inputs.shape
+        height, width = inputs.shape[2:]
         rows = torch.arange(height)[:, None] - points[:, : points.shape[1] // 2, 0, None, None]
         columns = torch.arange(width) - points[:, : points.shape[1] // 2, 1, None, None]
         near = ((rows.abs() < 6) & (columns.abs() < 6)).any(1)

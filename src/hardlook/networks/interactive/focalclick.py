@@ -71,6 +71,9 @@ class Refiner(nn.Module):
             self.feature_gate = nn.Sequential(nn.Conv2d(REFINER_WIDTH, 1, 1))
         self.refine_pred = nn.Conv2d(REFINER_WIDTH, 1, 3, 1, 1)
         self.refine_trimap = nn.Conv2d(REFINER_WIDTH, 1, 3, 1, 1)
+        # Before it has learnt anything it leaves the coarse answer nearly as it is.
+        assert self.refine_trimap.bias is not None
+        nn.init.constant_(self.refine_trimap.bias, -3)
 
     def forward(self, crops: Tensor, clicks: Tensor, coarse: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         """Refined logits and logits of being near an edge, both (B, 1, H, W).
