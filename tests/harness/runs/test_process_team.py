@@ -106,6 +106,11 @@ def test_a_batch_whose_worker_died_is_tried_again_by_one_worker_alone(clock):
     assert team.fill() and len(team.workers) == 1
     [worker] = team.workers
     assert names(worker.task) == "b" and worker.task.tries == 2
+    # Nor is another started beside it, although a batch waits.
+    assert len(team.queue) == 1 and team.fill() and team.workers == [worker]
+    worker.answer()
+    team.collect()
+    assert team.fill() and [names(one.task) for one in team.workers] == ["ef"]
 
 
 def test_idle_workers_are_ended_before_a_suspect_batch_is_tried(clock):
