@@ -8,6 +8,7 @@ import torch
 from goldens import fill, read_golden
 from interactive_goldens import check_array, read_facts
 
+from hardlook.networks.interactive import adaptiveclick
 from hardlook.networks.interactive.adaptiveclick import (
     HEADS,
     LEVELS,
@@ -21,7 +22,7 @@ from hardlook.networks.interactive.adaptiveclick import (
     pool_clicks,
     sine_positions,
 )
-from hardlook.networks.interactive.click_maps import pack_clicks
+from hardlook.networks.interactive.click_maps import disk_maps, pack_clicks
 
 PLACE = {"device": torch.device("cpu"), "dtype": torch.float64}
 
@@ -110,6 +111,30 @@ def test_a_query_of_the_object_sees_the_clicks_and_no_query_sees_nothing():
     assert hidden[1].tolist() == [False, True, True, True], "not of the object: its mask alone"
     assert hidden[2].tolist() == [True, True, True, False], "an empty mask: the click"
     assert not hidden[3].any(), "an empty mask and no click: everything"
+
+
+def test_queries_see_positive_clicks_on_all_levels(small, monkeypatch):
+    # The goldens have queries whose masks cover the clicks, so they would not show this.
+    seen = []
+    monkeypatch.setattr(adaptiveclick, "pool_clicks", lambda *given: seen.append(given) or pool_clicks(*given))
+    course = [(5, 7, True), (50, 30, False)]
+    small(torch.rand(1, 4, 64, 64), pack_clicks([course]))
+    positive = disk_maps(pack_clicks([course]), (64, 64), radius=5)[:, 0]
+    assert [size for _, size in seen] == [(2, 2), (4, 4), (8, 8)]
+    assert all(torch.equal(clicked, positive) for clicked, _ in seen)
+
+
+def test_hidden_pixels_do_not_matter_to_the_queries(small):
+    torch.manual_seed(0)
+    decoder = small.click_aware_decoder
+    layer, x, positions = decoder.transformer_cross_attention_layers[0], torch.rand(1, 10, WIDTH), torch.zeros(1, 1, 1)
+    keys = torch.rand(1, 6, WIDTH)
+    hidden = torch.zeros(1, 10, 6, dtype=torch.bool)
+    hidden[0, 2, 1] = True
+    changed = keys.clone()
+    changed[0, 1] += 1
+    before, after = (layer(x, positions, each, each, hidden) for each in (keys, changed))
+    assert (before != after).any(2)[0].tolist() == [query != 2 for query in range(10)]
 
 
 def test_courses_of_a_batch_do_not_mix(small):

@@ -82,7 +82,7 @@ class ClickMaps(nn.Module):
 
     def __init__(self, norm_radius: float = 5, *, use_disks: bool = True) -> None:
         super().__init__()
-        if not isinstance(norm_radius, int | float) or not norm_radius > 0:  # a checkpoint may tell anything
+        if type(norm_radius) not in (int, float) or not norm_radius > 0:  # a checkpoint may tell anything
             raise ValueError(f"the radius of clicks is {norm_radius!r}, not a number of pixels")
         self.norm_radius, self.use_disks = norm_radius, use_disks
 
