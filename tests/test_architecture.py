@@ -136,6 +136,7 @@ TORCH_PACKAGES = (
     "hardlook.networks.few_shot",
     "hardlook.networks.one_shot",
     "hardlook.networks.interactive",
+    "hardlook.networks.open_vocabulary",
     "hardlook.training",
 )
 
