@@ -29,6 +29,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SUFFIXES = {".css", ".csv", ".html", ".js", ".json", ".npz", ".py", ".svg", ".toml", ".txt", ".typed", ".xz"}
+SUFFIXES |= {".safetensors"}  # a trained few-shot learner
 OTHER_VERSIONS = ("3.12", "3.13")
 # Together they read masks, run-length encodings, WordNet, published tables and drawings: all kinds of data files.
 RUNS = {
