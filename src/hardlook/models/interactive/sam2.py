@@ -1,4 +1,4 @@
-"""SAM 2 and 2.1 on single images through transformers, from a local folder.
+"""SAM 2 and 2.1 on single images through transformers, from a local folder or from a checkpoint of the authors.
 
 Ravi et al., "SAM 2: Segment anything in images and videos", ICLR 2025.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.models.interactive.prompts import Multimask, PromptPolicy
+from hardlook.models.interactive.sam2_checkpoints import load_sam2_checkpoint
 from hardlook.models.interactive.sam_frame import prepare_sam2_image
 from hardlook.models.interactive.sam_session import SamSession, check_device_and_batch, decode_prompts, open_network
 from hardlook.models.roles import Image
@@ -24,8 +25,9 @@ MAX_LOGIT = 32.0
 
 
 class Sam2:
-    """SAM 2 from the folder `path`; folders of the video model work too, without its memory.
+    """SAM 2 or 2.1 from `path`: a folder in transformers' layout, or a file such as sam2.1_hiera_large.pt.
 
+    Of a model for videos the memory is not used.
     `multimask` and `previous` are the prompt policy; `batch` is the largest number of prompts in one forward pass.
     """
 
@@ -34,16 +36,21 @@ class Sam2:
     ) -> None:
         self._policy = PromptPolicy(multimask, previous)
         check_device_and_batch(device, batch)
-        self._network, self.weights_files = open_network(
-            path, families=("sam2", "sam2_video"), architecture="Sam2Model", device=device
-        )
+        told = ""
+        if Path(path).expanduser().is_file():
+            self._network, self.weights_files, version = load_sam2_checkpoint(path, device)
+            told = f"{version}: "
+        else:
+            self._network, self.weights_files = open_network(
+                path, families=("sam2", "sam2_video"), architecture="Sam2Model", device=device
+            )
         if device.startswith("cuda"):
             replace_transposed_convolutions(self._network.mask_decoder)
         self.device, self._batch = device, batch
         side = self._network.prompt_encoder.input_image_size
         unstable = multimask != "always" and self._network.mask_decoder.dynamic_multimask_via_stability
         self.conduct = (
-            f"{self._policy.describe()}; {'the best of three where the one is unstable; ' if unstable else ''}"
+            f"{told}{self._policy.describe()}; {'the best of three where the one is unstable; ' if unstable else ''}"
             f"stretched to {side} x {side} pixels; a mask is where the logit is over 0."
         )
 
