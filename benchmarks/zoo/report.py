@@ -408,21 +408,22 @@ def tabulate_changes(found: Mapping[Key, Trainings], low: float, high: float, le
 def draw_gaps(
     scores: Mapping[Key, Mapping[str, ZooScore]], found: Mapping[Key, Trainings], correlations: Sequence[float]
 ) -> ScatterChart:
-    """Ood accuracy against iid accuracy at the highest correlation: the distance from the diagonal is the gap."""
-    highest = correlations[-1]
+    """The gap at the highest correlation against that at the lowest; with one of them, ood against iid accuracy."""
+    low, high = correlations[0], correlations[-1]
+    if low == high:
+        spots = [Spot(scores[key]["iid"].value, scores[key]["ood"].value, *_name(one)) for key, one in found.items()]
+        return ScatterChart("Inside and outside the context", "", spots, "iid accuracy", "ood accuracy", diagonal=True)
     spots = [
-        Spot(scores[key]["iid"].value, scores[key]["ood"].value, one.method, one.family)
+        Spot(scores[one.method, low]["gap"].value, scores[one.method, high]["gap"].value, *_name(one))
         for key, one in found.items()
-        if key[1] == highest
+        if key[1] == high and (one.method, low) in found
     ]
-    return ScatterChart(
-        f"Inside and outside the supports' context, trained at correlation {highest:g}",
-        "",
-        spots,
-        "iid accuracy",
-        "ood accuracy",
-        diagonal=True,
-    )
+    axes = [f"gap, trained at correlation {correlation:g}" for correlation in (low, high)]
+    return ScatterChart("What correlated contexts in training do", "", spots, axes[0], axes[1], diagonal=True)
+
+
+def _name(one: Trainings) -> tuple[str, str]:
+    return one.method, one.family
 
 
 def format_score(score: ZooScore) -> str:
