@@ -246,3 +246,11 @@ def test_masks_of_earlier_predictions_are_exported_with_the_clicks(gathered, tmp
         listed = export_study(study, gathered.store, tmp_path / "with")["files"]
         assert export.PREVIOUS_MASKS in listed
         assert (tmp_path / "with" / export.PREVIOUS_MASKS / "a.png").read_bytes() == b"mask"
+
+
+def test_the_report_is_written_in_the_letters_of_the_study(tmp_path):
+    study = world_study(tmp_path, scenes=1, title="Größe und 大小")
+    with open_store(study) as store:
+        export_study(study, store, tmp_path / "out")
+    text = (tmp_path / "out" / "report.json").read_text(encoding="utf-8")
+    assert '"title": "Größe und 大小"' in text and text.endswith("}\n") and text.startswith('{\n "schema"')

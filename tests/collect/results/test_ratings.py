@@ -412,3 +412,12 @@ def test_labels_that_a_measure_treated_specially_are_listed(fit):
     assert [block.title for block in section.blocks] == ["Labels treated specially"]
     assert list(section.blocks[0].rows) == [("t-shirt", "good", "as shirt"), ("cup", "worst", "as mug")]
     assert section.text == "Nothing was left out."
+
+
+def test_the_report_is_written_in_the_letters_of_the_study(tmp_path):
+    study, _ = small_study(tmp_path / "study", count=2, title="Größe und 大小")
+    with Store.open(study.database) as store:
+        store.prepare(study.items, study.settings.devices, study.fingerprint)
+        export_ratings(study, store, tmp_path / "out")
+    text = (tmp_path / "out" / "report.json").read_text(encoding="utf-8")
+    assert '"title": "Größe und 大小"' in text and text.endswith("}\n") and text.startswith('{\n "schema"')

@@ -330,3 +330,10 @@ def test_a_picture_that_cannot_be_read_leaves_its_error(study):
     assert picture.label == f"{task.concept}, {task.context}"
     study.file(task.image).write_bytes(b"no image")
     assert task.image.rpartition("/")[2] in reviews._load_pictures(study, ReviewedClaim(task, 1, 1, 2))
+
+
+def test_the_report_is_written_in_the_letters_of_the_study(study, store, tmp_path):
+    named = replace(study, settings=study.settings.model_copy(update={"title": "Größe und 大小"}))
+    export_review(named, store, tmp_path / "out")
+    text = (tmp_path / "out" / "report.json").read_text(encoding="utf-8")
+    assert '"title": "Größe und 大小"' in text and text.endswith("}\n") and text.startswith('{\n "schema"')
