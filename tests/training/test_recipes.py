@@ -1,5 +1,7 @@
 """Recipes: every row parses and fits its method, changes by name, budgets and shares of stages."""
 
+import csv
+
 import pytest
 
 from hardlook.errors import OptionError
@@ -90,3 +92,55 @@ def test_stages_share_a_budget_as_their_recipes_do():
     half = plan_stages(recipe, 1000, 7500)
     assert [(plan.first, plan.steps) for plan in half] == [(0, 100), (100, 50)]
     assert [plan.steps for plan in plan_stages(recipe, 1000, 10)] == [1, 1]
+
+
+# The toolkit's names of the methods whose rows cite it, those of the stage on classes after a comma.
+TOOLKIT = {
+    "adm": "ADM", "adm-kl": "ADM_KL", "atl-net": "ATLNet", "baseline": "Baseline", "baseline++": "BaselinePlus",
+    "boil": "BOIL", "can": "CAN", "covamnet": "ConvMNet", "cpea": "CPEANet", "deepbdc": "DeepBDC,DeepBDC_Pretrain",
+    "deepbdc-stl": "DeepBDC,DeepBDC_Pretrain", "dsn": "DSN", "feat": "FEAT,FEAT_Pretrain", "fgfl": "GAINModel",
+    "frn": "FRN,FRN_Pretrain", "leo": "LEO", "mcl": "MCL", "meta-baseline": "MetaBaseline,MetabaselinePretrain",
+    "diffkendall": "MetaBaselineKendall,MetabaselineKendallPretrain", "metal": "METAL", "protonet": "ProtoNet",
+    "r2d2": "R2D2", "relationnet": "RelationNet", "renet": "RENet", "rfs": "RFSModel", "rfs-distill": "RFSModel",
+    "s2m2": "S2M2", "skd": "SKDModel", "skd-gen1": "SKDModel",
+}  # fmt: skip
+CITED = [row for row in read_recipes() if row["source"].startswith("LibFewShot")]
+
+
+@pytest.mark.parametrize("row", CITED, ids=lambda row: "-".join((row["method"], row["backbone"], row["stage"])))
+def test_rows_that_cite_the_toolkit_are_among_its_settings(row, shared_data):
+    """Optimiser, rate, epochs and decay are those of one of its files, of the kind that the source names."""
+    table = shared_data / "reference/networks/few_shot/recipes.csv"
+    kind = "reproduce" if "validated settings" in row["source"] else "example config"
+    with table.open() as stream:
+        given = [one for one in csv.DictReader(stream) if one["kind"] == kind]
+    names = TOOLKIT[row["method"]].split(",")
+    wanted = names[-1] if row["stage"] == "classes" else names[0]
+    settings = (row["optimiser"], float(row["lr"]), float(row["epochs"]))
+    found = [
+        one
+        for one in given
+        if one["method"] == wanted
+        and one["lr"]
+        and (one["optimiser"].lower(), float(one["lr"]), float(one["epochs"])) == settings
+        and (row["backbone"] == "*" or one["backbone"].lower().startswith(row["backbone"]))
+    ]
+    assert found
+    # A recipe for weights that were trained before is no recipe for random ones; two stages train them first.
+    before = all(
+        "pre-training" in one["pretrain_or_init"] or "init_weights" in one["pretrain_or_init"] for one in found
+    )
+    stages = {one["stage"] for one in read_recipes() if one["method"] == row["method"]}
+    assert ("--start" in row["source"]) == (before and stages == {"episodes"})
+
+
+def test_what_is_not_published_is_marked_as_our_default():
+    """Every other source names a paper; a method without a row has the general one."""
+    for row in read_recipes():
+        known = ("LibFewShot 067efb7", "MetaCoCo (ICLR 2024)", "hardlook's defaults: ", "He et al.", "Tian et al.")
+        assert row["source"].startswith(known), row
+    rows = {row["method"] for row in read_recipes()}
+    without = [entry for entry in list_methods() if entry.name not in rows]
+    assert {entry.name for entry in without} >= {"cdkt-ml", "tsa"}
+    for entry in without:
+        assert find_recipe(entry.name, "conv64f", entry.stages).source.startswith("hardlook's defaults: ")
