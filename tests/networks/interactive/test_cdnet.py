@@ -108,9 +108,11 @@ def test_features_spread_as_written_out():
 
 def test_a_checkpoint_tells_its_architecture(tmp_path):
     state = CDNet(width=16).state_dict()
-    made = build_network(Checkpoint(tmp_path / "x.pth", "", state, arguments={"norm_radius": 3}), "cdnet")
+    arguments = {"norm_radius": 260, "use_disks": False, "use_leaky_relu": False}
+    made = build_network(Checkpoint(tmp_path / "x.pth", "", state, arguments=arguments), "cdnet")
     assert isinstance(made, CDNet)
-    assert made.click_maps.norm_radius == 3
+    assert isinstance(made.maps_transform[1], torch.nn.ReLU)
+    assert (made.click_maps.norm_radius, made.click_maps.use_disks) == (5, True), "whatever the arguments say"
     assert torch.equal(made.head.layers[2].bias, state["head.layers.2.bias"])
 
 

@@ -95,6 +95,22 @@ def test_a_crop_is_in_x_and_y_and_nothing_is_outside():
     assert ones[0, 0].tolist() == [[0.0, 0.5, 1.0, 1.0]], "a pixel beyond the edge still counts, more do not"
 
 
+def test_features_of_an_uneven_picture_are_cut_out_in_both_readings(network):
+    inputs, points = torch.rand(1, 4, 70, 90), pack_clicks(COURSES[:1])
+    found = network(inputs, points)
+    assert found["feature"].shape[2:] == (18, 23)
+    box = torch.tensor([[10.0, 5, 60, 50]])
+    released, ours = 23 / 90, 18 / 70
+    for reading, scale in (("released", (released, released)), ("ours", (ours, released))):
+        network.reading = reading
+        seen = []
+        hook = network.refiner.register_forward_pre_hook(lambda _, given, seen=seen: seen.append(given[3]))
+        network.refine(inputs[:, :3], points, found["feature"], found["instances"], box)
+        hook.remove()
+        assert torch.equal(seen[0], crop_boxes(found["feature"], box, (18, 23), scale))
+    network.reading = "released"
+
+
 def test_where_no_edge_is_seen_the_coarse_logits_stay():
     refiner = Refiner(4).eval()
     with torch.no_grad():
@@ -117,13 +133,12 @@ def test_s1_sees_half_the_size_and_smaller_disks():
 def test_a_checkpoint_tells_its_architecture(size):
     with torch.device("meta"):
         network = FocalClick.build(size)
-        told = {"norm_radius": network.click_maps.norm_radius}
+        told = {"norm_radius": 260, "use_disks": False, "pipeline_version": "s1" if network.halved else "s2"}
         again = FocalClick.from_checkpoint(told, network.state_dict())
-        forced = FocalClick.from_checkpoint({"pipeline_version": "s1"}, network.state_dict())
     shapes = [{name: tuple(value.shape) for name, value in one.state_dict().items()} for one in (network, again)]
     assert shapes[0] == shapes[1]
-    assert (again.halved, again.click_maps.norm_radius) == (network.halved, told["norm_radius"])
-    assert forced.halved
+    radius = 5 if not network.halved else 2 if network.is_hrnet else 3
+    assert (again.halved, again.click_maps.norm_radius, again.click_maps.use_disks) == (network.halved, radius, True)
 
 
 def test_a_file_of_ritms_class_with_a_refiner_is_focalclick(tmp_path):

@@ -76,10 +76,10 @@ def test_clicked_pixels_and_distances_are_as_counted_by_hand():
 
 def test_a_checkpoint_tells_its_architecture(tmp_path):
     made = GPCIS(width=8)
-    arguments = {"norm_radius": 3, "weight_dir": "/nowhere", "use_disks": None}
+    arguments = {"norm_radius": 260, "weight_dir": "/nowhere", "use_disks": False}
     again = build_network(Checkpoint(tmp_path / "x.pth", "", made.state_dict(), arguments=arguments), "gpcis")
     assert isinstance(again, GPCIS)
-    assert (again.click_maps.norm_radius, again.click_maps.use_disks) == (3, True)
+    assert (again.click_maps.norm_radius, again.click_maps.use_disks) == (5, True), "whatever the arguments say"
 
 
 def test_equals_the_released_code(network):

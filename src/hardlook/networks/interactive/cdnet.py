@@ -115,12 +115,12 @@ class CDNet(nn.Module):
         resnet: str = "resnet34",
         width: int = 128,
         *,
-        norm_radius: float = 5,
+        radius: float = 5,
         spread_radius: float = 24,
         use_leaky_relu: bool = True,
     ) -> None:
         super().__init__()
-        self.click_maps, self.spread_maps = ClickMaps(norm_radius), ClickMaps(spread_radius)
+        self.click_maps, self.spread_maps = ClickMaps(radius), ClickMaps(spread_radius)
         self.maps_transform = nn.Sequential(
             nn.Conv2d(2, 16, 1),
             nn.LeakyReLU(0.2) if use_leaky_relu else nn.ReLU(),
@@ -139,8 +139,11 @@ class CDNet(nn.Module):
 
     @classmethod
     def from_checkpoint(cls, arguments: Mapping[str, Any], state: Mapping[str, Tensor]) -> Self:
-        """The network that a checkpoint's tensors fit; its arguments may tell radius and activation."""
-        told = {name: arguments[name] for name in ("norm_radius", "use_leaky_relu") if arguments.get(name) is not None}
+        """The network that a checkpoint's tensors fit; its arguments may tell the activation.
+
+        The released network has disks of radius 5 and 24 whatever its arguments say.
+        """
+        told = {name: arguments[name] for name in ("use_leaky_relu",) if isinstance(arguments.get(name), bool)}
         return cls(width=state["feature_extractor.FDM.t.weight"].shape[0], **told)
 
     @property

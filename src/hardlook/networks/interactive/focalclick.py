@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -17,15 +17,17 @@ from hardlook.networks.interactive.ritm import Scale, normalise
 
 SIZES: Mapping[str, Mapping[str, Any]] = {
     "hrnet18s": {"coarse": "hrnet18s"},
-    "hrnet18s-s1": {"coarse": "hrnet18s", "halved": True, "norm_radius": 2},
+    "hrnet18s-s1": {"coarse": "hrnet18s", "halved": True},
     "hrnet32": {"coarse": "hrnet32"},
     "segformerb0": {"coarse": "segformerb0"},
-    "segformerb0-s1": {"coarse": "segformerb0", "halved": True, "norm_radius": 3},
+    "segformerb0-s1": {"coarse": "segformerb0", "halved": True},
     "segformerb3": {"coarse": "segformerb3"},
 }
 """Arguments of the published sizes; those without `-s1` are called S2."""
 
-REFINER_WIDTH, REFINER_RADIUS = 32, 5
+REFINER_WIDTH, RADIUS = 32, 5
+HALVED_RADIUS = {True: 2, False: 3}
+"""Radius of the disks that S1's coarse network sees, by whether it is an HRNet."""
 
 
 class _Convolution(nn.Module):
@@ -127,6 +129,9 @@ class FocalClick(nn.Module):
 
     `coarse` is hrnet18s, hrnet32, segformerb0 or segformerb3. With `halved` (S1) the coarse network sees everything at
     half the size. SegFormer's `maps_transform` is in the published files but takes no part.
+
+    `reading`: where sides are no multiples of 4, the features of a region are cut out as if height and width had the
+    same scale, that of the width (`released`), or each with its own (`ours`). On square pictures both are one.
     """
 
     with_prev_mask = True
@@ -136,13 +141,13 @@ class FocalClick(nn.Module):
         coarse: str = "hrnet18s",
         *,
         halved: bool = False,
-        norm_radius: float = 5,
-        use_disks: bool = True,
         use_leaky_relu: bool = True,
+        reading: Literal["released", "ours"] = "released",
     ) -> None:
         super().__init__()
         self.halved, self.is_hrnet = halved, coarse.startswith("hrnet")
-        self.click_maps = ClickMaps(norm_radius, use_disks=use_disks)
+        self.reading = reading
+        self.click_maps = ClickMaps(HALVED_RADIUS[self.is_hrnet] if halved else RADIUS)
         active = nn.LeakyReLU(0.2) if use_leaky_relu else nn.ReLU()
         if self.is_hrnet:
             first, second = nn.Conv2d(3, 16, 1), nn.Conv2d(16, 64, 3, 2, 1)
@@ -165,11 +170,10 @@ class FocalClick(nn.Module):
     def from_checkpoint(cls, arguments: Mapping[str, Any], state: Mapping[str, Tensor]) -> Self:
         """The network that a checkpoint's tensors fit.
 
-        S1 and S2 have the same tensors: a radius under 5 or the argument `pipeline_version` tells S1.
+        S1 and S2 have the same tensors: the argument `pipeline_version` tells which, and with it the radius of disks.
         """
-        names = ("norm_radius", "use_disks", "use_leaky_relu")
-        told = {name: arguments[name] for name in names if arguments.get(name) is not None}
-        halved = arguments.get("pipeline_version") == "s1" or told.get("norm_radius", 5) < 5
+        told = {name: arguments[name] for name in ("use_leaky_relu",) if isinstance(arguments.get(name), bool)}
+        halved = arguments.get("pipeline_version") == "s1"
         if "feature_extractor.cls_head.weight" in state:
             small = state["feature_extractor.stage2.0.branches.0.0.conv1.weight"].shape[0] == 18
             coarse = "hrnet18s" if small else "hrnet32"
@@ -225,9 +229,11 @@ class FocalClick(nn.Module):
         Of their crops (B, 3, h, w) in 0..1, not normalised, points (B, 2n, 3) in pixels of the crops, all `features`
         and coarse `logits` (B, 1, H, W), and boxes (B, 4) as (x1, y1, x2, y2) in pixels of the logits.
         """
-        clicks = disk_maps(points, (crops.shape[2], crops.shape[3]), radius=REFINER_RADIUS, dtype=crops.dtype)
+        clicks = disk_maps(points, (crops.shape[2], crops.shape[3]), radius=RADIUS, dtype=crops.dtype)
         grid = (features.shape[2], features.shape[3])
         scale = (grid[0] / logits.shape[2], grid[1] / logits.shape[3])
+        if self.reading == "released":
+            scale = (grid[1] / crops.shape[3],) * 2
         inside = crop_boxes(features, boxes, grid, scale)
         coarse = crop_boxes(logits, boxes, (crops.shape[2], crops.shape[3]))
         refined, trimap = self.refiner(crops, clicks, coarse, inside)

@@ -37,20 +37,18 @@ class GPCIS(nn.Module):
         resnet: str = "resnet50",
         width: int = 256,
         *,
-        norm_radius: float = 5,
-        use_disks: bool = True,
-        use_leaky_relu: bool = True,
+        radius: float = 5,
     ) -> None:
         super().__init__()
-        self.omega = nn.Parameter(torch.randn(WAVES, 1))
-        self.omega_var = nn.Parameter(torch.tensor(0.02))
-        self.logsigma2 = nn.Parameter(torch.zeros(FEATURES))
+        self.omega = nn.Parameter(0.25 * torch.randn(WAVES, 1))
+        self.omega_var = nn.Parameter(torch.tensor(0.025))
+        self.logsigma2 = nn.Parameter(torch.ones(FEATURES))
         self.weights = nn.Parameter(torch.zeros(1))
-        self.click_maps = ClickMaps(norm_radius, use_disks=use_disks)
+        self.click_maps = ClickMaps(radius)
         self.model = DeepLab(resnet, width, FEATURES, dropout=0)
         self.maps_transform = nn.Sequential(
             nn.Conv2d(3, 16, 3, 2, 1),
-            nn.LeakyReLU(0.2) if use_leaky_relu else nn.ReLU(),
+            nn.LeakyReLU(0.2),
             nn.Conv2d(16, 256, 3, 1, 1),
             Scale(),
         )
@@ -64,10 +62,11 @@ class GPCIS(nn.Module):
 
     @classmethod
     def from_checkpoint(cls, arguments: Mapping[str, Any], state: Mapping[str, Tensor]) -> Self:
-        """The network that a checkpoint's tensors fit; its arguments may tell radius, disks and activation."""
-        names = ("norm_radius", "use_disks", "use_leaky_relu")
-        told = {name: arguments[name] for name in names if arguments.get(name) is not None}
-        return cls(width=state["model.aspp.project.0.weight"].shape[0], **told)
+        """The network that a checkpoint's tensors fit.
+
+        Of its arguments nothing is used: the released network has disks of radius 5 whatever they say.
+        """
+        return cls(width=state["model.aspp.project.0.weight"].shape[0])
 
     def features(self, inputs: Tensor, points: Tensor) -> dict[str, Tensor]:
         """All maps by name: `click_maps`, `maps_transform`, those of `DeepLab`, `features`, `prior` and `instances`.
