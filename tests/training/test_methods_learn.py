@@ -12,8 +12,6 @@ WAYS, SIZE, STORED = 3, 32, 36
 # On 40 new tasks of three new textures: chance is .333, ProtoNet with random weights has about .58 on textures, and
 # three standard errors of 40 x 6 answers are .09.
 MARGIN = 0.28
-# MoCo beats chance, but not clearly random weights (.57 to .61), in its second.
-SMALL_MARGIN = 0.15
 
 
 def make_textures(classes, each, seed):
@@ -29,6 +27,24 @@ def make_textures(classes, each, seed):
             share = (0.5 + 0.45 * wave)[..., None]
             noisy = share * colours[0] + (1 - share) * colours[1] + rng.normal(0, 20, (STORED, STORED, 3))
             images[number * each + place] = np.clip(noisy, 0, 255)
+    return images, np.repeat(np.arange(classes), each)
+
+
+def make_stripes(classes, each, seed):
+    """Grey stripes, across or upright, of several widths: mirrored, cut and lit otherwise they stay what they are.
+
+    Methods that learn from views without labels tell images apart. On the textures above they do so by colours, which
+    say nothing of the class, and a mirrored view shows another class.
+    """
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[:STORED, :STORED]
+    images = np.empty((classes * each, STORED, STORED, 3), np.uint8)
+    for number in range(classes):
+        period = ((3, 5, 8, 12), (4, 6.5, 10))[seed][number // 2]
+        for place in range(each):
+            wave = np.sin(2 * np.pi * (x if number % 2 else y) / period + rng.uniform(0, 2 * np.pi))
+            noise = rng.normal(0, 35, (STORED, STORED, 3))
+            images[number * each + place] = np.clip(128 + rng.uniform(35, 65) * wave[..., None] + noise, 0, 255)
     return images, np.repeat(np.arange(classes), each)
 
 
@@ -52,13 +68,18 @@ def colours():
     return make_learnable(make_images)
 
 
+@pytest.fixture(scope="module")
+def stripes():
+    return make_learnable(make_stripes)
+
+
 # What differs from the general setting below, so that a method sees enough in its second.
 # Wide graph networks take as long for 10 nodes as for 100.
 GRAPH = {"lr": 0.01, "tasks": 2, "episodes": 160, "option.width": 32, "option.hidden": 24}
 WRAPPED_GRAPH = {**GRAPH, "option.inner_width": 32, "option.inner_hidden": 24}
 del WRAPPED_GRAPH["option.width"], WRAPPED_GRAPH["option.hidden"]
 LABELS = {"alpha": 0.5, "neighbours": 4}  # alpha .99 is for graphs of a hundred images: here it drowns the edges
-HALF = {"tasks": 2, "episodes": 50}  # several passes per image
+HALF = {"tasks": 2, "episodes": 40}  # several passes per image
 CHANGES = {
     "anil": {"option.inner_rate": 0.1},
     "ata-gnn": {**WRAPPED_GRAPH, "option.rate": 1.0, "option.steps": 1},
@@ -76,24 +97,26 @@ CHANGES = {
     "sla": HALF,
     "ssfsl-both": HALF,
     "ft-gnn": {**WRAPPED_GRAPH, "episodes": 240},
-    "ft-relationnet": {"episodes": 240},
+    "ft-relationnet": {"episodes": 180},
     "gnn": GRAPH,
     "lrp-gnn": WRAPPED_GRAPH,
     "maml": {**HALF, "option.inner_rate": 0.1, "option.steps": 1, "option.test_steps": 2},
-    "metal": {"tasks": 2, "episodes": 120, "lr": 0.005},
+    "metal": {"tasks": 2, "episodes": 90, "lr": 0.005},
     "moco": {
-        "option.momentum": 0.9,
+        "option.momentum": 0.95,
         "option.queue": 96,
-        "option.temperature": 0.5,
+        "option.temperature": 0.2,
         "lr": 0.001,
         "batch": 24,
         "classes.epochs": 15,
+        "augment": "yes",
     },
-    "relationnet": {"episodes": 240},
-    "simclr": {"classes.epochs": 24},
+    "relationnet": {"episodes": 180},
+    "simclr": {"classes.epochs": 8, "augment": "yes"},
     "tpn": {f"option.{key}": LABELS[key] for key in LABELS},
     # Their steps are taken at test time, for each of the 40 tasks.
-    "tsa": {"option.steps": 5},
+    "lp-ft-fb": {"option.steps": 3},
+    "tsa": {"option.steps": 3},
     "tsa-deta": {"option.steps": 2, "option.regions": 2},
     "versa": {"episodes": 160, "option.width": 32, "option.dropout": 0.1, "lr": 0.003},
 }
@@ -115,8 +138,11 @@ def make_recipe(entry):
     return change_recipe(find_recipe(entry.name, backbone, entry.stages), given)
 
 
-# Their comparison of images is itself learned and starts at chance: that they learn is seen on plain colours.
+# Their comparison of images is itself learned and starts at chance: in a second they learn plain colours. Textures take
+# longer: GNN has 1.0 after 1,600 tasks (12 seconds), CPEA, whose published recipe starts from a transformer that was
+# trained before, .91 after 6,400 tasks at the rate .001 (17 seconds, from random weights).
 LEARNED_RULES = ("ata-gnn", "cpea", "ft-gnn", "gnn", "lrp-gnn")
+VIEWS = ("moco", "simclr")
 
 
 def measure(name, data, folder, **changes):
@@ -125,21 +151,14 @@ def measure(name, data, folder, **changes):
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in list_methods()])
-def test_beats_chance_after_a_second(name, textures, colours, tmp_path):
-    accuracy = measure(name, colours if name in LEARNED_RULES else textures, tmp_path / "weights")
-    assert accuracy > 1 / WAYS + (SMALL_MARGIN if name == "moco" else MARGIN)
-
-
-def test_moco_learns_its_own_task(textures, tmp_path):
-    """Its accuracy stays within the noise of random weights, so its loss is compared with theirs."""
-    recipe = make_recipe(find_method("moco"))
-    losses = [
-        train_tiny(tmp_path / str(rate), change_recipe(recipe, {"lr": rate}), textures, validations=1).history[-1][
-            "loss"
-        ]
-        for rate in (1e-9, 0.001)
-    ]
-    assert losses[1] < 0.9 * losses[0]
+def test_beats_chance_after_a_second(name, textures, colours, stripes, tmp_path, monkeypatch):
+    # As in a test, also where validation leaves out the tuning.
+    monkeypatch.setattr(find_method(name).load(), "validated_by", "classify")
+    data = colours if name in LEARNED_RULES else stripes if name in VIEWS else textures
+    accuracy = measure(name, data, tmp_path / "weights")
+    assert accuracy > 1 / WAYS + MARGIN
+    if name in VIEWS:  # random weights have .63 to .72 on stripes
+        assert accuracy > measure(name, data, tmp_path / "random", lr=1e-9, **{"classes.epochs": 2}) + 0.1
 
 
 def test_before_training_nothing_reaches_the_margin(textures, colours, tmp_path):

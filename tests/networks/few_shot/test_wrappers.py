@@ -126,6 +126,21 @@ def test_contrastive_training_ignores_labels_and_fits(kind):
     assert method.views == 2 and losses[-1] < 0.8 * max(losses[:15])
 
 
+def test_the_slow_network_of_moco_sees_each_image_alone():
+    """Statistics of the batch would tell a view which batch its partner is of."""
+    method = MoCo(backbone(), channels=8, width=4, queue=6).train()
+    batch = torch.randn(8, 3, 18, 18)
+    method.class_loss(batch, torch.zeros(4))
+    together, alone = method.slow_backbone(batch)[0], method.slow_backbone(batch[:1])[0]
+    torch.testing.assert_close(together, alone)
+    assert method.emb_func.training and not torch.allclose(method.emb_func(batch)[0], method.emb_func(batch[:4])[0])
+    for slow, fast in zip(method.slow_backbone.buffers(), method.emb_func.buffers(), strict=True):
+        assert slow.shape == fast.shape
+    method.class_loss(batch, torch.zeros(4))
+    fast = dict(method.emb_func.named_buffers())
+    assert all(torch.equal(value, fast[name]) for name, value in method.slow_backbone.named_buffers())
+
+
 def test_the_slow_network_and_the_queue_of_moco():
     torch.manual_seed(0)
     method = MoCo(torch.nn.Flatten(), channels=12, width=4, queue=6, momentum=0.9)

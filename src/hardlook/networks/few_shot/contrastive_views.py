@@ -7,6 +7,7 @@ Contrast for Unsupervised Visual Representation Learning, CVPR 2020.
 from __future__ import annotations
 
 import copy
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -64,7 +65,10 @@ class SimClr(FewShotMethod):
 class MoCo(FewShotMethod):
     """A view agrees with the other one as a slowly moving copy of the network sees it, among a queue of earlier images.
 
-    At test time logistic regression on the features. No released code was compared.
+    The slow network normalises by statistics that follow those of the fast one (Cai et al., Exponential Moving Average
+    Normalization, CVPR 2021): with statistics of its batch a view would find its partner by what the images of a batch
+    share. The paper prevents that by shuffling images between GPUs. At test time logistic regression on the features.
+    No released code was compared.
     """
 
     stages = ("classes",)
@@ -85,10 +89,17 @@ class MoCo(FewShotMethod):
         self.projection = nn.Sequential(nn.Linear(channels, channels), nn.ReLU(), nn.Linear(channels, width))
         self.slow_backbone, self.slow_projection = copy.deepcopy(self.emb_func), copy.deepcopy(self.projection)
         for part in (self.slow_backbone, self.slow_projection):
-            part.requires_grad_(False)
+            part.requires_grad_(False).eval()
         self.register_buffer("queue", functional.normalize(torch.randn(queue, width), dim=1))
         self.register_buffer("place", torch.zeros((), dtype=torch.int64))
         self.momentum, self.temperature = momentum, temperature
+
+    def train(self, mode: bool = True) -> Self:
+        """The slow network stays in evaluation mode."""
+        super().train(mode)
+        for part in (self.slow_backbone, self.slow_projection):
+            part.eval()
+        return self
 
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Cross-entropy of the other view among the queue; moves the slow network and the queue in training."""
@@ -111,6 +122,8 @@ class MoCo(FewShotMethod):
         for slow, fast in pairs:
             for kept, value in zip(slow.parameters(), fast.parameters(), strict=True):
                 kept.mul_(self.momentum).add_(value, alpha=1 - self.momentum)
+            for kept, value in zip(slow.buffers(), fast.buffers(), strict=True):
+                kept.copy_(value)
 
     def _store(self, codes: Tensor) -> None:
         queue, place = self.get_buffer("queue"), self.get_buffer("place")
