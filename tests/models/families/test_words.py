@@ -93,3 +93,10 @@ def test_countable_labels():
         choose_things(["glorp"], ())
     with pytest.raises(OptionError, match="not a label of the model"):
         choose_things(["glorp"], ("ape",))
+
+
+def test_a_label_has_the_names_that_its_line_gives_and_the_text_of_its_prompts_first(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("sofa, couch,settee,couch\nlamp post\n")
+    assert [word.names for word in read_words((str(path),)).words] == [("sofa", "couch", "settee"), ("lamp post",)]
+    assert read_words(("coco133",)).words[119].names == ("sky",)

@@ -32,11 +32,17 @@ _REMEDY = "--model-arg labels=cat,dog,... or a file of labels, or the name of a 
 
 @dataclass(frozen=True)
 class Word:
-    """A label, the text that stands for it in prompts, and whether it is countable, if known."""
+    """A label, the text that stands for it in prompts, whether it is countable, if known, and its synonyms."""
 
     label: str
     text: str
     is_thing: bool | None = None
+    synonyms: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The text and what else the label is called, none of it twice."""
+        return tuple(dict.fromkeys((self.text, *(word.replace("_", " ") for word in self.synonyms))))
 
 
 @dataclass(frozen=True)
@@ -167,7 +173,8 @@ def _make_word(row: Mapping[str, Any]) -> Word:
     merged = "-" in label and " " not in label and synonyms and synonyms[0]
     text = written_together[0] if written_together else synonyms[0] if merged else label
     kinds = {"1": True, "true": True, "0": False, "false": False}
-    return Word(label, text.replace("_", " "), kinds.get(str(row.get("isthing", "")).lower()))
+    thing = kinds.get(str(row.get("isthing", "")).lower())
+    return Word(label, text.replace("_", " "), thing, tuple(word for word in synonyms if word))
 
 
 def _normalise(name: str) -> str:

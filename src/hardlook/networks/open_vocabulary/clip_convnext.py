@@ -62,7 +62,7 @@ class _Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         seen = self.mlp(self.norm(self.conv_dw(x).permute(0, 2, 3, 1)))
-        return x + (seen * self.gamma).permute(0, 3, 1, 2)
+        return x + (seen * self.gamma).permute(0, 3, 1, 2)  # type: ignore[no-any-return]
 
 
 class _Stage(nn.Module):

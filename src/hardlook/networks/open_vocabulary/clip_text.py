@@ -121,7 +121,7 @@ def average_prompts(features: Tensor, prompts: int) -> Tensor:
             [1.0000, 0.0000]])
     """
     unit = functional.normalize(features, dim=-1)
-    return functional.normalize(unit.unflatten(0, (-1, prompts)).mean(1), dim=-1)
+    return functional.normalize(unit.reshape(-1, prompts, unit.shape[1]).mean(1), dim=-1)
 
 
 def split_names(label: str, *, released: bool = False) -> tuple[str, ...]:

@@ -161,4 +161,4 @@ def compare(vectors: Tensor, text: Tensor, counts: Sequence[int], logit_scale: T
         raise ValueError(f"{len(text)} rows of text for {sum(counts)} names and the void")
     cosines = functional.normalize(vectors, dim=-1) @ text.to(vectors.dtype).T
     logits = logit_scale.exp().clamp(max=LARGEST_SCALE) * cosines
-    return torch.stack([names.amax(2) for names in logits.split([*counts, 1], 2)], 2)
+    return torch.stack([names.amax(2) for names in torch.split(logits, [*counts, 1], 2)], 2)

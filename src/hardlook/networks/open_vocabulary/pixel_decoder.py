@@ -62,7 +62,7 @@ class _LevelTransformer(nn.Module):
         places = centres(sizes, device=x.device, dtype=torch.promote_types(x.dtype, torch.float32))
         for layer in self.encoder.layers:
             x = layer(x, positions, places, sizes)
-        levels = x.transpose(1, 2).split([height * width for height, width in sizes], 2)
+        levels = torch.split(x.transpose(1, 2), [height * width for height, width in sizes], 2)
         return [level.reshape(*level.shape[:2], *size) for level, size in zip(levels, sizes, strict=True)]
 
 

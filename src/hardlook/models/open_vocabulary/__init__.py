@@ -1,0 +1,1 @@
+"""Published open-vocabulary networks as segmenters of free words."""
