@@ -500,3 +500,19 @@ def test_a_tasks_quality_is_its_share_of_right_answers():
     records = pl.DataFrame({"unit": ["a", "b"], "correct": [3, 0], "queries": [4, 5]})
     found = compute_unit_qualities(records, MetaCocoOptions())
     assert found.to_dicts() == [{"unit": "a", "task-accuracy": 0.75}, {"unit": "b", "task-accuracy": 0.0}]
+
+
+def test_tasks_without_single_answers_are_noted_first():
+    names = [f"context {number:02d}" for number in range(21)]
+    rows = [
+        row("ood", 2, shots, index, ["cat", "dog"], [shown] * 2, names * 2, [0] * 42)
+        for shots in (1, 5)
+        for index, shown in enumerate(names)
+    ]
+    about = (["cat", "dog"], ["beach", "dusk"], ["beach"] * 2, [0, 1])
+    rows += [row("blind", 2, 1, index, *about, kept=False) for index in (0, 1)]
+    card = scorecard(rows, ways=(2,), shots=(1, 5))
+    assert [(note.what, note.count) for note in card.left_out] == [
+        ("tasks without single answers", 2),
+        *[("pairs of contexts", 21 * 21 - 400)] * 2,
+    ]

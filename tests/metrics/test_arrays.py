@@ -123,4 +123,4 @@ def test_rows_of_another_byte_order_or_layout_are_one_native_row():
 
 def test_a_ratio_over_nothing_or_less_is_undefined():
     assert np.isnan(divide(np.array([1, 1]), np.array([0, -2]))).all()
-    assert divide(np.array([1]), np.array([4])).tolist() == [0.25]
+    assert divide(np.array([1, 3, 1, 1]), np.array([4, 1, 0.5, 2])).tolist() == [0.25, 3.0, 2.0, 0.5]

@@ -114,3 +114,15 @@ def test_workers_have_their_next_batch_before_the_last_one_is_worked_on():
     for outcome in collect_outcomes(team):
         team.steps.append(outcome)
     assert team.steps == ["fill", "fill", "first", "fill", "second"]
+
+
+def test_a_task_is_given_back_among_its_kind():
+    queue = make_queue("ab", "cd")
+    first = queue.take()
+    queue.give_back(first)
+    assert list(queue.waiting) == [first] and not queue.suspects
+    queue.note_lost(queue.take(), "gone")
+    suspect = queue.take()
+    assert suspect.tries == 2
+    queue.give_back(suspect)
+    assert list(queue.suspects) == [suspect] and not queue.waiting

@@ -135,3 +135,9 @@ def test_an_image_has_the_precision_of_its_own_ranking():
     assert np.isnan(judged["image-ap50"][2]) and np.isnan(judged["image-open-ap50"][2])
     limited = BENCHMARK.qualities(frame(("", [0, 1], [0, 1])), OPTIONS.model_copy(update={"max_detections": 1}))
     assert limited["image-ap50"].to_list() == [0.5]
+
+
+def test_a_class_of_a_single_image_is_one_that_scores_rest_on():
+    card = BENCHMARK.score(frame(("", [0], [0]), ("", [1], [1]), ("", [1], [1])), OPTIONS)
+    assert {name: card.get("ap", **{"class": name}).n for name in ("cat", "dog")} == {"cat": 1, "dog": 2}
+    assert card.get("ap").rests_on["class"] == card.get("open-ap").rests_on["class"] == 2

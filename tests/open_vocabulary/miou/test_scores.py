@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 from two_vocabularies import spoken_records
 
+from hardlook.errors import DataError
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.launch import launch
 from hardlook.open_vocabulary.label_similarity import compute_label_similarity
@@ -317,3 +318,20 @@ def test_of_many_images_without_a_labelled_pixel_five_are_named(records):
     [note] = scores.note_empty_images(empty)
     assert (note.count, note.examples) == (6, tuple(records["unit"].to_list()[:5]))
     assert scores.note_empty_images(records) == ()
+
+
+def test_words_that_no_pixel_has_need_no_sense(records):
+    names = records["names"][0].split("\n")
+    width, usual = len(names), scores._compute_run_similarity(records, OPTIONS)
+    # Only some labels are used where one image is scored: another one is then a word of another model.
+    one = records.head(1)
+    seen = scores.read_cells(one)
+    own = sorted({*seen.true.tolist(), *seen.predicted.tolist()} - {width})
+    free = next(place for place in range(width) if place not in own)
+    odd = one.with_columns(names=pl.lit("\n".join("glorp" if k == free else name for k, name in enumerate(names))))
+    found = scores._compute_run_similarity(odd, OPTIONS)
+    assert len(own) > 1 and found[np.ix_(own, own)] == pytest.approx(usual[np.ix_(own, own)])
+    assert found[free].tolist() == np.eye(width)[free].tolist()
+    taken = one.with_columns(names=pl.lit("\n".join("glorp" if k == own[0] else name for k, name in enumerate(names))))
+    with pytest.raises(DataError, match="glorp"):
+        scores._compute_run_similarity(taken, OPTIONS)

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from two_vocabularies import spoken_records
 
+from hardlook.errors import DataError
 from hardlook.harness.registry import find_benchmark
 from hardlook.open_vocabulary.label_similarity import compute_label_similarity
 from hardlook.open_vocabulary.pq import scores
@@ -172,3 +173,20 @@ def test_tallies_give_the_scores(records):
     card = BENCHMARK.score(records, OPTIONS)
     assert values["open-pq",] == pytest.approx(card.get("open-pq").value)
     assert values["pq",] == pytest.approx(card.get("pq").value)
+
+
+def test_words_that_no_segment_has_need_no_sense(records):
+    names = records["names"][0].split("\n")
+    one = records.head(1)
+    matches = scores.read_matches(one)
+    own = sorted({*matches.true.tolist(), *matches.called.tolist()} - {-1})
+    free = next(place for place in range(len(names)) if place not in own)
+    for place, is_error in ((free, False), (own[0], True)):
+        odd = one.with_columns(names=pl.lit("\n".join("glorp" if k == place else name for k, name in enumerate(names))))
+        if is_error:
+            with pytest.raises(DataError, match="glorp"):
+                scores._compute_run_similarity(odd, OPTIONS)
+        else:
+            usual, found = (scores._compute_run_similarity(some, OPTIONS) for some in (one, odd))
+            assert len(own) > 1 and found[own][:, own] == pytest.approx(usual[own][:, own])
+            assert found[place].sum() == found[place, place] == 1
