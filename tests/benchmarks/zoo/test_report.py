@@ -9,6 +9,7 @@ from hardlook.errors import DataError
 from hardlook.harness.stats import t_interval
 from zoo.report import (
     SCORES,
+    compare_published,
     compare_trainings,
     find_published,
     rank,
@@ -128,6 +129,13 @@ def test_the_paper_s_number_of_the_same_backbone_comes_first():
     assert find_published("protonet", "resnet12", 1) == (42.69, "ResNet12")
     assert find_published("moco", "conv64f", 5) == (70.65, "ResNet50")
     assert find_published("adm", "conv64f", 5) is None
+
+
+def test_the_paper_s_difference_is_of_one_table_and_backbone():
+    assert compare_published("ata-relationnet", "relationnet", 5) == pytest.approx(56.94 - 57.73)
+    assert compare_published("ssfsl-rotation", "protonet", 5) == pytest.approx(54.31 - 57.84)  # ResNet18
+    assert compare_published("bf3s", "protonet", 1) == pytest.approx(43.78 - 43.67)  # WRN-28-10
+    assert compare_published("ifsl-knn", "k-nn", 5) is None and compare_published("adm", "dn4", 5) is None
 
 
 def test_every_method_has_a_row_and_every_name_is_printed():
