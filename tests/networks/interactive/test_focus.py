@@ -30,6 +30,11 @@ def test_at_first_the_region_is_the_object():
     assert choose(mask, paint(), (50, 40), reading="released") == (35, 63, 25, 53)
 
 
+def test_at_first_all_parts_of_the_object_count():
+    mask = paint((40, 60, 30, 50), (40, 60, 70, 90))
+    assert choose(mask, paint(), (50, 40), expansion=1) == (40, 60, 30, 90)
+
+
 def test_the_region_stays_inside_the_crop():
     mask = paint((40, 60, 30, 50))
     assert choose(mask, paint(), (50, 40), bounds=(38, 60, 0, 49)) == (38, 61, 26, 50)
@@ -135,6 +140,8 @@ def test_regions_of_several_courses_go_together_and_late_ones_keep_the_rest(open
     kept = replace(before, probabilities=torch.full((100, 200), 0.3))
     (after,) = opened.predict([Course(late, kept)])
     assert after.probabilities.unique().tolist() == pytest.approx([0.3, float(torch.tensor(3.0).sigmoid())])
+    (tenth,) = opened.predict([Course(late[:10], kept)])
+    assert 0.3 not in tenth.probabilities.unique(), "at the tenth click all is new"
     assert (kept.probabilities == 0.3).all(), "a course's earlier state is not written to"
 
 

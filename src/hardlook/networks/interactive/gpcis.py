@@ -113,7 +113,7 @@ class GPCIS(nn.Module):
         # In float64: the noise is lost in float32, and two clicks on one pixel would have no solution.
         own = own.double() + torch.diag_embed(noise + (~valid).double())
         solved = torch.linalg.solve(own, surprise.double())
-        learnt = ((self._kernel(flat, clicked) * valid[:, None, :]).double() @ solved).to(flat.dtype)
+        learnt = (self._kernel(flat, clicked).double() @ solved).to(flat.dtype)
         shape = (pixels.shape[0], 1, *size)
         return prior.reshape(shape), (prior + learnt).reshape(shape)
 
