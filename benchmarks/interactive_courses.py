@@ -37,7 +37,14 @@ def make_courses(count: int, size: tuple[int, int], device: str) -> list[Course]
     return courses
 
 
-def measure(predictor: Predictor, picture: np.ndarray, courses: list[Course], together: bool, repeats: int, args):
+def measure(
+    predictor: Predictor,
+    picture: np.ndarray,
+    courses: list[Course],
+    together: bool,
+    repeats: int,
+    args: argparse.Namespace,
+) -> tuple[float, torch.Tensor]:
     """Milliseconds of a click of all courses (the median), and its probabilities."""
     opened = predictor.open(picture, device=args.device)
     times = []

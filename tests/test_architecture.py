@@ -137,6 +137,7 @@ TORCH_PACKAGES = (
     "hardlook.networks.one_shot",
     "hardlook.networks.interactive",
     "hardlook.networks.open_vocabulary",
+    "hardlook.networks.precision",
     "hardlook.training",
 )
 

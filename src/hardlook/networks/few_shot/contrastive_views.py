@@ -122,8 +122,8 @@ class MoCo(FewShotMethod):
         for slow, fast in pairs:
             for kept, value in zip(slow.parameters(), fast.parameters(), strict=True):
                 kept.mul_(self.momentum).add_(value, alpha=1 - self.momentum)
-            for kept, value in zip(slow.buffers(), fast.buffers(), strict=True):
-                kept.copy_(value)
+            for statistic, own in zip(slow.buffers(), fast.buffers(), strict=True):
+                statistic.copy_(own)
 
     def _store(self, codes: Tensor) -> None:
         queue, place = self.get_buffer("queue"), self.get_buffer("place")
