@@ -18,6 +18,7 @@ from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.engines import ENGINES, EngineName
 
 if TYPE_CHECKING:
+    from hardlook.api.checkpoint_runs import CheckpointRuns
     from hardlook.api.several_models import ModelRuns
     from hardlook.api.single_units import UnitResults
     from hardlook.harness.runs.launch import RunSettings
@@ -60,6 +61,18 @@ def run(
     offline: bool = False,
     **settings: Any,
 ) -> ModelRuns: ...
+
+
+@overload
+def run(
+    benchmark: str | Benchmark,
+    *,
+    checkpoints: str | Path,
+    model_args: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    offline: bool = False,
+    **settings: Any,
+) -> CheckpointRuns: ...
 
 
 @overload
@@ -126,6 +139,7 @@ def run(
     progress: bool | Progress = True,
     report: bool = True,
     unit: str | Sequence[str] | None = None,
+    checkpoints: str | Path | None = None,
     **options: Any,
 ) -> Run | ModelRuns | UnitResults:
     """Run a benchmark, or resume the run in the folder `out`: the same run as that of `hardlook run`.
@@ -169,11 +183,25 @@ def run(
         report: Whether to write `report.html`.
         unit: Ids of a few units: they alone are evaluated, in this process, and nothing is written. The result has
             their records, pictures and errors.
+        checkpoints: A folder of published checkpoints of interactive segmenters, in place of `model`: each file runs
+            as the model that its tensors tell, in a folder of its name below `out`, and `leaderboard.html` ranks them
+            beside the published results. The result is a list of runs with `checkpoints`, `compared`, `leaderboard`.
         **options: The benchmark's own options; `hardlook run BENCHMARK --help` lists them.
     """
     arguments = dict(locals())  # Nothing else has a name yet.
     if unit is not None and out is not None:
         raise OptionError(f"unit={unit!r} makes no run, and out={str(out)!r} names a folder for one", remedy=_UNIT_PAGE)
+    if checkpoints is not None:
+        from hardlook.api.checkpoint_runs import run_checkpoints
+
+        taken = {"model": model, "weights": weights, "pred": pred, "unit": unit}
+        own = {"benchmark", "model_args", "out", "options", "checkpoints", *taken}
+        run_file: Callable[..., Any] = partial(
+            run, **{key: arguments[key] for key in arguments.keys() - own}, **options
+        )
+        return run_checkpoints(
+            benchmark, checkpoints, run_file, model_args=model_args, out=out, offline=offline, **taken
+        )
     if isinstance(model, list | tuple) and unit is not None:
         own = {"benchmark", "model", "model_args", "options", "out"}
         rest = {key: arguments[key] for key in arguments.keys() - own}

@@ -106,15 +106,19 @@ def run_each(
     out: Path,
     run_one: Callable[[str], Run],
     show: Callable[[Overview], None] | None = None,
+    more: Sequence[Section] = (),
 ) -> ModelRuns:
-    """Run one model after the other; the overview is written, and shown by `show`, also where a run stops."""
+    """Run one model after the other; the overview is written, and shown by `show`, also where a run stops.
+
+    `more` are sections for the end of the overview.
+    """
     runs: dict[str, Run] = {}
     overview = None
     try:
         for name in names:
             runs[name] = run_one(name)
     finally:
-        overview = write_overview(benchmark, [out / name for name in names], out)
+        overview = write_overview(benchmark, [out / name for name in names], out, more)
         if overview is not None and show is not None:
             show(overview)
     return ModelRuns(runs, overview)
@@ -156,10 +160,12 @@ def read_scorecards(folders: Sequence[Path]) -> dict[str, Scorecard]:
     return {name: read_scores(path) for name, path in paths.items() if path.is_file()}
 
 
-def write_overview(benchmark: Benchmark, folders: Sequence[Path], out: Path) -> Overview | None:
+def write_overview(
+    benchmark: Benchmark, folders: Sequence[Path], out: Path, more: Sequence[Section] = ()
+) -> Overview | None:
     """Write `report.html` into `out` from the runs that are scored; None while none is.
 
-    With two runs or more it is their comparison, with `comparison.json` beside it.
+    With two runs or more it is their comparison, with `comparison.json` beside it. `more` are sections that come last.
     """
     from hardlook.report.page import render_study
 
@@ -173,11 +179,12 @@ def write_overview(benchmark: Benchmark, folders: Sequence[Path], out: Path) -> 
     page, why = out / "report.html", ""
     if len(cards) > 1:
         try:
-            return Overview(page, _compare([folder for folder in folders if folder.name in cards], page, summary))
+            scored = [folder for folder in folders if folder.name in cards]
+            return Overview(page, _compare(scored, page, summary, more))
         except HardlookError as error:
             why = f" The runs cannot be compared: {error.what}."
     html = render_study(
-        [*build_overview_sections(benchmark, cards), build_models_section([out / name for name in cards])],
+        [*build_overview_sections(benchmark, cards), build_models_section([out / name for name in cards]), *more],
         kind="Comparison",
         title=f"{benchmark.card.title}: {len(cards)} models",
         summary=f"{benchmark.card.summary} {summary}{why}",
@@ -187,7 +194,7 @@ def write_overview(benchmark: Benchmark, folders: Sequence[Path], out: Path) -> 
     return Overview(page)
 
 
-def _compare(folders: Sequence[Path], page: Path, summary: str) -> ComparedRuns:
+def _compare(folders: Sequence[Path], page: Path, summary: str, more: Sequence[Section] = ()) -> ComparedRuns:
     from hardlook.api.comparing import ComparedRuns
     from hardlook.report.compare.comparison import compare_runs, read_runs
     from hardlook.report.compare.document import write_comparison
@@ -195,7 +202,7 @@ def _compare(folders: Sequence[Path], page: Path, summary: str) -> ComparedRuns:
     names = [folder.name for folder in folders]
     runs = read_runs(folders)
     compared = compare_runs(runs, names=[_label(name) for name in names])
-    document = write_comparison(compared, runs, page, summary=summary, more=(build_models_section(folders),))
+    document = write_comparison(compared, runs, page, summary=summary, more=(build_models_section(folders), *more))
     return ComparedRuns(compared, [(run,) for run in runs], page, document)
 
 
@@ -203,8 +210,9 @@ def build_models_section(folders: Sequence[Path]) -> Section:
     """The models, with those that they work with, their marks and their own reports."""
     from hardlook.report.run_report import list_model_marks
 
-    methods = {folder.name: Run(folder).method for folder in folders}
-    marks = {name: list_model_marks(name) for name in methods}
+    runs = {folder.name: Run(folder) for folder in folders}
+    methods = {name: run.method for name, run in runs.items()}
+    marks = {name: list_model_marks(run.model) for name, run in runs.items()}
     legend = [f"{mark}: {MARKS[mark]}" for mark in MARKS if any(mark in own for own in marks.values())]
     table = Table(
         "The models of this run",

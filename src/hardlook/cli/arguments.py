@@ -123,6 +123,7 @@ _MODEL_HELP = "Name, entry point or package.module:attribute; several with comma
 _MODEL_ARG_HELP = "An argument of the model, NAME.KEY=VALUE for one of several; {fold} is each fold; repeatable."
 _OUT_HELP = "Run folder; the same command again resumes it. With --show: the page's path."
 _TIMEOUT_HELP = "Seconds after which a unit fails; its worker is replaced. Inline, the model then runs in a child."
+_CHECKPOINTS_HELP = "A folder of published checkpoints, in place of --model: each file runs in a folder of its name."
 _UNIT_HELP = "Evaluate only this unit and print its record; makes no run; repeatable."
 
 
@@ -183,6 +184,12 @@ def shared_flags(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """The options that all benchmarks share; only its signature is used."""
+
+
+def checkpoint_flags(
+    *, checkpoints: Annotated[Path | None, _model_flag("--checkpoints", _CHECKPOINTS_HELP, metavar="DIR")] = None
+) -> None:
+    """The options of benchmarks for interactive segmenters; only its signature is used."""
 
 
 def build_flags(options: type[BenchmarkOptions], panel: str) -> list[inspect.Parameter]:

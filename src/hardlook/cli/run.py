@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hardlook.cli.arguments import (
+    checkpoint_flags,
     collect_options,
     parse_batch_size,
     parse_pairs,
@@ -30,6 +31,7 @@ from hardlook.cloud.run_folders import locate_run
 
 if TYPE_CHECKING:
     from hardlook.api.runs import Run
+    from hardlook.api.several_models import Overview
     from hardlook.api.single_units import UnitResults
     from hardlook.harness.benchmark import Benchmark, BenchmarkCard
     from hardlook.harness.runs.launch import RunProgress
@@ -112,6 +114,8 @@ def build_command(name: str, benchmark: Benchmark) -> Callable[..., None]:
         execute_run(name, benchmark, values)
 
     shared = list(inspect.signature(shared_flags, eval_str=True).parameters.values())
+    if benchmark.card.role == "promptable-segmenter":
+        shared += inspect.signature(checkpoint_flags, eval_str=True).parameters.values()
     parameters = [*shared, *build_flags(benchmark.options, f"Options of {benchmark.card.name}")]
     typed: Any = command
     typed.__signature__ = inspect.Signature(parameters)
@@ -136,6 +140,12 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
     models = parse_model_names(values["model"])
     given = parse_pairs(values["model_arg"], "--model-arg")
     given.update({key: str(values[key]) for key in ("weights", "device") if values[key] is not None})
+    if values.get("checkpoints") is not None:
+        with forbid_downloads(values["offline"]):
+            failed = _run_checkpoints(name, benchmark, values, given)
+        if failed:
+            raise typer.Exit(FINISHED_WITH_FAILURES)
+        return
     arguments = split_model_arguments(models or [benchmark.card.default_model], given)
     with forbid_downloads(values["offline"]):
         if values["unit"]:
@@ -151,10 +161,7 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
 
 def _run_models(name: str, benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]]) -> bool:
     """Run each model and return whether units failed; the overview page is written also when a run stops."""
-    from rich.console import Console
-
-    from hardlook.api.several_models import Overview, check_models, read_scorecards, run_each
-    from hardlook.report.compare.terminal import print_comparison
+    from hardlook.api.several_models import check_models, run_each
 
     check_models(benchmark.card.role, arguments)
     out: Path = values["out"]
@@ -163,18 +170,55 @@ def _run_models(name: str, benchmark: Benchmark, values: dict[str, Any], argumen
         own = {**values, "model": model, "out": out / model}
         return _run_model(name, benchmark, own, arguments[model], alone=False)
 
-    def show(overview: Overview) -> None:
-        if overview.compared is not None and not values["as_json"]:
-            console = Console()
-            console.print()
-            print_comparison(overview.compared.comparison, console)
-        typer.echo(f"\nall models: {format_path(overview.page)}", err=values["as_json"])
-
-    runs = run_each(benchmark, list(arguments), out, run_one, show)
-    if values["as_json"]:
-        cards = read_scorecards([out / model for model in arguments])
-        print_output(json.dumps({model: json.loads(card.to_json()) for model, card in cards.items()}, indent=1))
+    runs = run_each(benchmark, list(arguments), out, run_one, lambda overview: _show_overview(overview, values))
+    _print_scorecards(list(arguments), values)
     return any(map(_has_failures, runs))
+
+
+def _run_checkpoints(name: str, benchmark: Benchmark, values: dict[str, Any], given: dict[str, str]) -> bool:
+    """Run every checkpoint of a folder and return whether units failed; the last is the leaderboard."""
+    from hardlook.api.checkpoint_runs import plan_checkpoints, run_plan
+    from hardlook.report.leaderboard.terminal import print_leaderboards
+
+    taken = {f"--{key}": values[key] for key in ("model", "weights", "pred", "unit")}
+    plan = plan_checkpoints(benchmark, values["checkpoints"], given, **taken)
+    typer.echo("\n".join(plan.checkpoints.describe()), err=True)
+    out: Path = values["out"]
+
+    def run_one(run_name: str) -> Run:
+        planned = plan.runs[run_name]
+        own = {**values, "model": planned.checkpoint.model, "out": out / run_name}
+        return _run_model(name, benchmark, own, dict(planned.arguments), alone=False)
+
+    runs = run_plan(benchmark, plan, out, run_one, lambda overview: _show_overview(overview, values))
+    _print_scorecards(list(plan.runs), values)
+    if runs.leaderboard is not None:
+        if not values["as_json"]:
+            print_leaderboards(runs.leaderboard.boards, runs.leaderboard.found.left_out)
+        for page in runs.leaderboard.pages:
+            typer.echo(f"leaderboard: {format_path(page)}", err=values["as_json"])
+    return any(map(_has_failures, runs))
+
+
+def _show_overview(overview: Overview, values: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from hardlook.report.compare.terminal import print_comparison
+
+    if overview.compared is not None and not values["as_json"]:
+        console = Console()
+        console.print()
+        print_comparison(overview.compared.comparison, console)
+    typer.echo(f"\nall models: {format_path(overview.page)}", err=values["as_json"])
+
+
+def _print_scorecards(names: list[str], values: dict[str, Any]) -> None:
+    """With `--json`, the scores of all runs by name."""
+    from hardlook.api.several_models import read_scorecards
+
+    if values["as_json"]:
+        cards = read_scorecards([values["out"] / name for name in names])
+        print_output(json.dumps({name: json.loads(card.to_json()) for name, card in cards.items()}, indent=1))
 
 
 def _has_failures(run: Run) -> bool:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from hardlook import fingerprints
 from hardlook.errors import DataError, ModelError, OptionError
+from hardlook.extras import require
 from hardlook.networks.inert_pickles import PLAIN_NAMES, InertArchive, Record, StoredTensor, list_names
-from hardlook.networks.loading import LoadedWeights, load_into, load_state_dict, read_torch
+from hardlook.networks.loading import WRAPPERS, LoadedWeights, check_keys, load_into, load_state_dict, read_torch
 from hardlook.reading import reading
 
 if TYPE_CHECKING:
@@ -109,6 +110,47 @@ def read_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(path, fingerprints.hash_file(path), _strip_prefix(state), class_name, arguments, inert)
 
 
+def read_outline(path: Path) -> Checkpoint:
+    """A checkpoint without the values of its tensors, which are on torch's meta device; the file is not hashed.
+
+    Takes also what SAM and its kin are published as: tensors alone, or below the key `model`.
+    """
+    if path.suffix == ".safetensors":
+        return Checkpoint(path, "", _strip_prefix(_read_header(path)))
+    with reading(
+        path,
+        "not a checkpoint that can be read without running what it names",
+        remedy="download it again from its authors, or save its state dict as .safetensors where you trust it",
+    ):
+        if zipfile.is_zipfile(path):
+            with InertArchive(path) as archive:
+                content, inert = archive.content, tuple(sorted(archive.names - PLAIN_NAMES))
+        else:
+            content, inert = _read(path)
+        if isinstance(content, Mapping) and "state_dict" not in content:
+            content = next(({"state_dict": content[key]} for key in WRAPPERS if _is_mapping(content, key)), content)
+        state, config = _split(_without_values(content))
+        class_name, arguments = _read_config(config)
+    return Checkpoint(path, "", _strip_prefix(state), class_name, arguments, inert)
+
+
+def check_outline(outline: Checkpoint) -> nn.Module:
+    """The network of a checkpoint without values, on the meta device; an error where the tensors do not fit it."""
+    import torch
+
+    found = outline.family
+    with (
+        reading(outline.path, f"not a checkpoint of {found}", remedy="give a published file", kind=ModelError),
+        torch.device("meta"),
+    ):
+        network: nn.Module = _network_class(found).from_checkpoint(outline.arguments, outline.state)
+    if differences := check_keys(network, outline.state):
+        raise ModelError(
+            f"the tensors do not fit {found}: {differences}", file=outline.path, remedy="give a published file"
+        )
+    return network
+
+
 def build_network(checkpoint: Checkpoint, family: str | None = None) -> nn.Module:
     """The network of a checkpoint with its parameters, in evaluation mode; an error where `family` is another."""
     found = checkpoint.family
@@ -195,6 +237,9 @@ def _network_class(family: str) -> Any:
 def _read(path: Path) -> tuple[Any, tuple[str, ...]]:
     """The content with tensors, and the names that were left inert."""
     if not zipfile.is_zipfile(path):  # torch before 1.6
+        with path.open("rb") as stream:
+            if stream.read(2) == b"PK":
+                raise ValueError("its end is missing, as of a download that stopped")
         if more := list_names(path) - PLAIN_NAMES:
             raise ValueError(f"it is older than torch 1.6 and names {', '.join(sorted(more))[:200]}")
         return read_torch(path), ()
@@ -255,6 +300,37 @@ def _plain(value: Any, budget: list[int], depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(one, budget, depth + 1) for key, one in value.items() if isinstance(key, str)}
     return value if isinstance(value, str | int | float | bool) else None
+
+
+def _read_header(path: Path) -> Mapping[str, Tensor]:
+    """The shapes in a `.safetensors` file as tensors without values."""
+    import torch
+
+    with reading(path, "not a readable safetensors file", remedy="download or convert it again"):
+        opened: Any = require("safetensors", extra="torch").safe_open(path, framework="pt")
+        with opened as file:
+            names = list(file.keys())
+            return {name: torch.empty(file.get_slice(name).get_shape(), device="meta") for name in names}
+
+
+def _without_values(content: Any) -> Any:
+    """A file's content with tensors on the meta device in its state dict."""
+    import torch
+
+    def empty(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value.to("meta")
+        return torch.empty(value.size, device="meta") if isinstance(value, StoredTensor) else value
+
+    if not isinstance(content, Mapping):
+        return content
+    if _is_mapping(content, "state_dict"):
+        return {**content, "state_dict": {name: empty(value) for name, value in content["state_dict"].items()}}
+    return {name: empty(value) for name, value in content.items()}
+
+
+def _is_mapping(content: Mapping[Any, Any], key: str) -> bool:
+    return isinstance(content.get(key), Mapping)
 
 
 def _strip_prefix(state: Mapping[str, Tensor]) -> Mapping[str, Tensor]:

@@ -43,6 +43,8 @@ def shorten_model_names(models: Sequence[str], room: int = 14) -> dict[str, str]
     '…sam-first'
     >>> shorten_model_names(["ridge", "k-nn"])["ridge"]
     'ridge'
+    >>> shorten_model_names([])
+    {}
     >>> shorten_model_names(["ridge with clip-large", "k-nn with clip-large"])["ridge with clip-large"]
     'ridge'
     """
@@ -50,7 +52,7 @@ def shorten_model_names(models: Sequence[str], room: int = 14) -> dict[str, str]
     if len(encoders) == 1 and "" not in encoders and any(len(model) > room for model in models):
         short = shorten_model_names(alone, room)
         return {model: short[own] for model, own in zip(models, alone, strict=True)}
-    ends = min(models), max(models)
+    ends = min(models, default=""), max(models, default="")  # none has a score that is undefined for all
     # The common start of the first and the last in alphabetical order is common to all.
     same = next((place for place, (a, b) in enumerate(zip(*ends, strict=False)) if a != b), len(ends[0]))
     start = ends[0][:same]
