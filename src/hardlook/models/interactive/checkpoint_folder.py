@@ -110,8 +110,12 @@ def identify_checkpoint(path: Path) -> FoundCheckpoint:
     from hardlook.networks.interactive.checkpoints import read_outline
 
     require("torch", extra="torch")
-    outline = read_outline(path)
-    name = _get_stem(path)
+    return identify_outline(read_outline(path))
+
+
+def identify_outline(outline: Checkpoint) -> FoundCheckpoint:
+    """The model and the size of a checkpoint whose tensors need no values."""
+    path, name = outline.path, _get_stem(outline.path)
     if "image_encoder.trunk.pos_embed_window" in outline.state:
         from hardlook.models.interactive.sam2_checkpoints import ONLY_IN_21, find_size
 

@@ -1,0 +1,92 @@
+"""`hl.run(checkpoints=DIR)` and `hardlook run rclicks --checkpoints DIR`: every file runs, is compared and ranked."""
+
+import json
+
+import pytest
+import torch
+
+import hardlook as hl
+from hardlook.errors import ModelError, OptionError, RunWarning
+from hardlook.networks.interactive.checkpoints import fit_to_noise
+from hardlook.networks.interactive.ritm import RITM
+from hardlook.networks.interactive.simpleclick import SimpleClick
+
+FEW = {"scenes": 2, "groups": 2, "rounds": 2, "user_clicks": "none", "resamples": 0}
+FLAGS = [word for name, value in FEW.items() for word in (f"--{name.replace('_', '-')}", value)]
+NAMES = ("cocolvis_icl_tiny", "tiny_itermask")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Random networks of two families, a damaged file, a foreign one and a text."""
+    path = tmp_path_factory.mktemp("checkpoints")
+    torch.manual_seed(25)
+    hrnet = RITM(6, 4, small=True)
+    vit = SimpleClick(patch=16, width=8, depth=1, heads=2, side=32, pyramid=(4, 4, 4, 4), head_width=4)
+    for network in (hrnet, vit):
+        fit_to_noise(network)
+    torch.save({"state_dict": hrnet.state_dict()}, path / "tiny_itermask.pth")
+    torch.save({"state_dict": vit.state_dict()}, path / "cocolvis_icl_tiny.pth")
+    (path / "damaged.pth").write_bytes((path / "tiny_itermask.pth").read_bytes()[:9000])
+    torch.save({"conv.weight": torch.zeros(3)}, path / "foreign.pt")
+    (path / "README.md").write_text("weights")
+    return path
+
+
+def test_every_file_runs_and_the_command_resumes_what_the_function_began(hardlook, tmp_path, folder):
+    with pytest.warns(RunWarning, match=r"2 files are not recognised: damaged\.pth"):
+        runs = hl.run("rclicks", checkpoints=folder, out=tmp_path, progress=False, report=False,
+                      model_args={"tiny_itermask.zoom": False}, **FEW)  # fmt: skip
+    assert runs.names == NAMES and [run.model for run in runs] == ["cfr-icl", "ritm"]
+    assert [runs[name].manifest["model"]["args"]["zoom"] for name in NAMES] == [True, False]
+    assert set(runs.checkpoints.refused) == {"damaged.pth", "foreign.pt"}
+    assert runs.compared.models == NAMES
+    assert [path.name for path in runs.leaderboard.pages] == ["leaderboard.html", "leaderboard.parquet"]
+    kept = {path: path.stat().st_mtime_ns for name in NAMES for path in (tmp_path / name / "records").iterdir()}
+    for name in ("report.html", "leaderboard.html"):
+        (tmp_path / name).unlink()
+
+    answer = hardlook("run", "rclicks", "--checkpoints", folder, "--model-arg", "tiny_itermask.zoom=false", "--quiet",
+                      *FLAGS, "--out", tmp_path, "--json")  # fmt: skip
+    assert answer.code == 0, answer.err
+    assert json.loads(answer.out) == {name: json.loads(runs[name].scorecard.to_json()) for name in NAMES}
+    assert kept and kept == {path: path.stat().st_mtime_ns for path in kept}
+    for line in (
+        f"{folder}: 2 checkpoints; 2 files that are not recognised; 1 other files",
+        "cocolvis_icl_tiny.pth: cfr-icl of no published size (SimpleClick's network; cfr-icl by the file's name)",
+        "not recognised: foreign.pt: the checkpoint is of no network known here",
+        f"all models: {tmp_path / 'report.html'}",
+        f"leaderboard: {tmp_path / 'leaderboard.html'}",
+    ):
+        assert line in answer.err
+    page = (tmp_path / "report.html").read_text()
+    assert "2 files that were not recognised" in page and "its end is missing" in page
+    board = (tmp_path / "leaderboard.html").read_text()
+    assert all(name in board for name in (*NAMES, "CFR-ICL ViT-H", "published"))
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "more", "told"),
+    [
+        ("rclicks", {"model": "disc"}, "model is given beside them"),
+        ("rclicks", {"weights": "mine.pth"}, "weights is given beside them"),
+        ("rclicks", {"unit": "0"}, "unit is given beside them"),
+        ("closed-miou", {}, "closed-miou runs a semantic-segmenter"),
+        ("rclicks", {"model_args": {"nobody.zoom": 1}}, "is for none of the models"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_before_anything_runs(folder, benchmark, more, told):
+    with pytest.raises(OptionError, match=told):
+        hl.run(benchmark, checkpoints=folder, **more)
+
+
+def test_arguments_that_a_model_lacks_and_empty_folders_are_refused(hardlook, tmp_path, folder):
+    with pytest.raises(ModelError, match="zooom"):
+        hl.run("rclicks", checkpoints=folder, model_args={"tiny_itermask.zooom": 1}, out=tmp_path / "out", **FEW)
+    (tmp_path / "empty").mkdir()
+    answer = hardlook("run", "rclicks", "--checkpoints", tmp_path / "empty", "--out", tmp_path / "out", *FLAGS)
+    assert answer.code == 1 and "no file that ends in .pth" in answer.err and "remedy: put the published" in answer.err
+    beside = hardlook("run", "rclicks", "--checkpoints", folder, "--model", "disc", "--out", tmp_path / "out")
+    assert beside.code == 1 and "--model is given beside them" in beside.err
+    other = hardlook("run", "closed-miou", "--checkpoints", folder, "--out", tmp_path / "out")
+    assert other.code == 2 and not (tmp_path / "out").exists()
