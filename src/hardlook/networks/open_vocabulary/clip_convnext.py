@@ -134,6 +134,6 @@ def pool_regions(features: Tensor, regions: Tensor) -> Tensor:
     >>> pool_regions(features, torch.tensor([[[[True, True, False]], [[False, False, False]]]])).flatten().tolist()
     [2.0, 0.0]
     """
-    shares = regions.to(features.dtype)
+    shares = regions.to(torch.promote_types(features.dtype, torch.float32))  # half precision counts to 256 only
     shares = shares / (shares.sum((2, 3), keepdim=True) + 1e-8)
-    return torch.einsum("bchw,bqhw->bqc", features, shares)
+    return torch.einsum("bchw,bqhw->bqc", features, shares.to(features.dtype))
