@@ -66,6 +66,7 @@ def test_wrong_options_are_named(images, tmp_path, tiny, given, message):
 
 
 def test_the_public_name(protonet):
-    import hardlook
+    from hardlook.api.training import TRAINERS
 
-    assert hardlook.train is train and "protonet on conv64f" in str(protonet)
+    assert TRAINERS["few-shot-learner"] == f"{train.__module__}:{train.__name__}"
+    assert "protonet on conv64f" in str(protonet)

@@ -145,7 +145,8 @@ def describe_results(collected: CollectedClicks) -> list[str]:
         sentences.append(f"Rules of exclusion from {collected.rules_from} leave out {people}.")
     if collected.unknown:
         people = format_count(len(collected.unknown), "participant")
-        sentences.append(f"The rules name {people} that are not in the study.")
+        verb = "is" if len(collected.unknown) == 1 else "are"
+        sentences.append(f"The rules name {people} that {verb} not in the study.")
     for mode, row in collected.device_summary.items():
         shown = f" ({mode})" if len(collected.devices) > 1 else ""
         sentences.append(f"PC against mobile{shown}: {_describe_summary(row)}")
