@@ -26,7 +26,7 @@ TOPICS = {
     "toss": "one-shot", "build-toss": "one-shot", "bias": "one-shot", "one-shot-networks": "one-shot",
     "metacoco": "contexts", "concept-context-data": "contexts", "planting-contexts": "contexts",
     "spuriousness": "contexts", "quick-start": "contexts", "training": "contexts",
-    "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks",
+    "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks", "interactive-checkpoints": "clicks",
     "closed-miou": "labels", "open-miou": "labels", "open-ap": "labels", "open-pq": "labels", "similarity": "labels",
     "label-tables": "labels", "datasets": "labels", "open-vocabulary": "labels", "metrics-in-training": "labels",
     "collect": "collecting", "collect-security": "collecting", "collect-deploy": "collecting",
