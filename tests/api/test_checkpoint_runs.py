@@ -60,6 +60,7 @@ def test_every_file_runs_and_the_command_resumes_what_the_function_began(hardloo
     ):
         assert line in answer.err
     page = (tmp_path / "report.html").read_text()
+    assert "2 files are checkpoints, 2 were not recognised; 1 others have no ending" in page
     assert "2 files that were not recognised" in page and "its end is missing" in page
     board = (tmp_path / "leaderboard.html").read_text()
     assert all(name in board for name in (*NAMES, "CFR-ICL ViT-H", "published"))

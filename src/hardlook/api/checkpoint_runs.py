@@ -151,4 +151,6 @@ def build_checkpoints_section(checkpoints: CheckpointFolder) -> Section:
                 tuple(checkpoints.refused.items()),
             )
         )
-    return Section("The checkpoints", "", tuple(tables))
+    others = f"; {checkpoints.others} others have no ending of a checkpoint" if checkpoints.others else ""
+    counts = f"{len(checkpoints.found)} files are checkpoints, {len(checkpoints.refused)} were not recognised{others}."
+    return Section("The checkpoints", counts, tuple(tables))
