@@ -214,7 +214,8 @@ def read_start(start: str | Path, recipe: OneShotRecipe) -> dict[str, Tensor] | 
         if not path.exists():
             raise DataError("there are no weights here", file=path, remedy="a weights file, imagenet, or none")
         state = read_backbone_weights(path)
-    variant: Literal["deep-stem", "plain"] = "deep-stem" if any(name.startswith("layer0.") for name in state) else "plain"
+    deep = any(name.startswith("layer0.") for name in state)
+    variant: Literal["deep-stem", "plain"] = "deep-stem" if deep else "plain"
     wanted = build_backbone(recipe.backbone, variant).state_dict()
     ordered = {name: state[name] for name in wanted if name in state}
     if not ordered:
