@@ -2,9 +2,17 @@
 
 import sys
 
+import pytest
 from tiny_clickability import always_on_one_thread, tiny
 
 __all__ = ["always_on_one_thread", "tiny"]
+
+
+@pytest.fixture(autouse=True)
+def same_draws():
+    """Inputs that a test draws are the same in every run."""
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(0)
 
 
 def pytest_addoption(parser):

@@ -167,7 +167,7 @@ def test_the_click_model_is_part_of_what_answers_depend_on():
 def test_wrong_options_and_models_say_so():
     with pytest.raises(ModelError, match="no model 'distanze'"):
         RCLICKS.sources(RClicksOptions(clicks="distanze"))
-    with pytest.raises(ModelError, match="no click-model"):
+    with pytest.raises(ModelError, match="does not have the role click-model"):
         RCLICKS.sources(RClicksOptions(clicks="disc"))
     with pytest.raises(ModelError, match="answers clicks"):
         RCLICKS.evaluate(units_of()[:1], None)

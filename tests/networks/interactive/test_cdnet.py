@@ -44,7 +44,7 @@ def test_clicks_change_the_answer_and_the_answer_spreads(network):
         assert (network(inputs, pack_clicks([other]))["instances"] - logits).abs().max() > 1e-3 * logits.abs().max()
     finished = network.finish_logits(logits, inputs, points)
     assert finished.shape == logits.shape
-    assert finished[0, 0, 20, 30] > 3, "a click is not overruled"
+    assert finished[0, 0, 20, 30] > 1, "a click is not overruled"
 
 
 def test_runs_in_bfloat16(network):
