@@ -71,6 +71,14 @@ def test_pascal_context_459_counts_from_zero(tmp_path):
         assert (numbers["accordion"], numbers["wool"], dataset.layout.ignored) == (0, 458, (65535,))
 
 
+def test_ade20k_847_counts_from_zero(tmp_path):
+    folders.make_ade20k_847(tmp_path, [65535, 0, 846])
+    dataset = presets.open_map_preset("ade20k-847", tmp_path, "val")
+    numbers = number(dataset)
+    assert presets.get_preset_labels("ade20k-847") == dataset.layout.labels == "ade847"
+    assert (numbers["wall"], numbers["adding machine"], dataset.layout.ignored) == (0, 846, (65535,))
+
+
 def test_cityscapes_by_ids_and_by_train_ids(tmp_path):
     folders.make_cityscapes(tmp_path / "ids", [0, 7, 33])
     folders.make_cityscapes(tmp_path / "train", [255, 0, 18], "labelTrainIds")

@@ -11,12 +11,15 @@ from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.open_vocabulary.options import SimilarityOptions
 from hardlook.open_vocabulary.published import (
+    DATASETS,
     describe_comparability,
+    find_published_dataset,
     list_ap_results,
     list_miou_results,
     list_miou_tables,
     list_pq_results,
 )
+from hardlook.similarity.label_sets import list_label_sets
 from hardlook.similarity.measures import MEASURES
 
 COLUMNS = {"": "vanilla", "dagger-": "vanilla_global", "open-": "open_global"}
@@ -115,3 +118,17 @@ def test_table_3_is_what_the_measures_say():
         words.get(name, name).lower(): (one.mean, one.std) for name, one in MEASURES.items() if one.mean is not None
     }
     assert table == published
+
+
+def test_every_dataset_of_table_4_has_a_shipped_set():
+    printed = {row.where["dataset"] for row in list_miou_results()}
+    assert printed <= set(DATASETS.values())
+    assert set(DATASETS) <= {shipped.name for shipped in list_label_sets()}
+
+
+def test_ade20k_847_stands_beside_its_rows_and_says_what_is_not_comparable():
+    options = SimilarityOptions(gt=Path("truth"), labels="ade847")
+    assert find_published_dataset(options) == {"dataset": "A-847"}
+    assert "Open scores are not comparable" in describe_comparability(options)
+    notes = {row.where["dataset"]: row.comparable for row in list_miou_results()}
+    assert "open mIoU is not" in notes["A-847"] and "--variant published" in notes["A-150"]

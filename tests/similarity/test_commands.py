@@ -199,7 +199,7 @@ def rows_of(table):
 def test_list_of_label_sets(labels):
     assert "coco133" in labels("list") and "Cityscapes" in labels("list")
     sizes = {row["name"]: row["size"] for row in json.loads(labels("list", "--json"))}
-    assert sizes["pc459"] == 459 and len(sizes) == 8
+    assert sizes["pc459"] == 459 and sizes["ade847"] == 847 and len(sizes) == 9
 
 
 def test_show_gives_senses_and_glosses(labels):

@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ SIZES = {
     "pc59": 59,
     "pc459": 459,
     "ade150": 150,
+    "ade847": 847,
     "coco80": 80,
     "coco133": 133,
     "coco171": 171,
@@ -158,22 +159,95 @@ def test_a_word_has_one_sense_in_all_sets_but_where_the_datasets_differ():
             senses[plain].add(label.synset or label.hypernym)
     assert {word for word, found in senses.items() if len(found) > 1} == {
         "wall",  # Cityscapes: a wall that stands alone
+        "board",  # ADE20K 847: a plank
         "case",  # ADE20K: a display case
         "pot",  # ADE20K: a flowerpot
         "screen",  # ADE20K: for projection
         "stove",  # ADE20K: for cooking
         "tank",  # ADE20K: for storage
+        "wire",  # ADE20K 847: for electricity
     }
+
+
+def test_the_senses_of_ade847_were_found_as_the_table_says(nouns):
+    tables = {name: {label.name: label.sense for label in load_label_set(name)} for name in SIZES}
+    counts = defaultdict(int)
+    for label, row in zip(load_label_set("ade847"), read_table("ade847"), strict=True):
+        reason, senses = row["reason"], [sense.name for sense in nouns.senses(label.name)]
+        if reason == "synonyms":
+            words = {word.strip() for word in label.name.split(",")} | set(label.aliases)
+            votes = Counter(sense.name for word in words for sense in nouns.senses(word))
+            (first, most), *others = votes.most_common(2)
+            assert first == label.synset and most >= 2 and all(votes[one] < most for one, _ in others), label
+        elif reason == "only sense":
+            assert senses == [label.synset], label
+        elif reason == "gloss":
+            assert label.synset in {sense.name for sense in nouns.senses(label.name.split(",")[0])}, label
+        elif reason.startswith("as in "):
+            assert label.sense == tables[reason.removeprefix("as in ")][label.name], label
+            reason = reason if reason.endswith("ade150") else "as in another"
+        else:
+            assert len(reason) > 20 and label.sense, label
+            reason = "a hypernym" if label.hypernym else "another word"
+        counts[reason] += 1
+    assert counts == {
+        "synonyms": 207,
+        "as in ade150": 75,
+        "as in another": 116,
+        "only sense": 172,
+        "gloss": 191,
+        "another word": 21,
+        "a hypernym": 65,
+    }
+    page = (ROOT / "docs" / "label-tables.md").read_text(encoding="utf-8")
+    assert all(re.search(rf"\b{count}\b", page.partition("## ADE20K 847")[2]) for count in counts.values())
+
+
+def read_table(name):
+    table = ROOT / "src" / "hardlook" / "similarity" / "tables" / f"{name}.csv"
+    with table.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "gloss"),
+    [
+        (0, "wall", "an architectural partition"),
+        (97, "court", "a specially marked horizontal area"),
+        (107, "booth", "small area set off by walls"),
+        (122, "bar", "a counter where you can obtain food or drink"),
+        (123, "stall", "a booth where articles are displayed for sale"),
+        (177, "pitch", "a piece of land prepared for playing a game"),
+        (207, "ring", "a platform usually marked off by ropes"),
+        (252, "bag, handbag, pocketbook, purse", "a container used for carrying money"),
+        (258, "crane", "lifts and moves heavy objects"),
+        (371, "basket, basketball hoop, hoop", "horizontal circular metal hoop"),
+        (500, "cat", "feline mammal"),
+        (600, "centerpiece", "something placed at the center"),
+        (662, "mouse", "a hand-operated electronic device"),
+        (700, "plant pots", "a container in which plants are cultivated"),
+        (846, "adding machine", "a calculator that performs simple arithmetic"),
+    ],
+)
+def test_classes_of_ade847_by_train_id(number, name, gloss, nouns):
+    label = load_label_set("ade847").labels[number]
+    assert (label.id, label.name) == (number, name)
+    assert nouns.sense(nouns.index(label.synset)).gloss.startswith(gloss)
+
+
+def test_the_same_class_has_the_same_sense_in_both_sets_of_ade20k():
+    full = {", ".join((label.name, *label.aliases)): label.sense for label in load_label_set("ade847")}
+    part = {", ".join((label.name, *label.aliases)): label.sense for label in load_label_set("ade150")}
+    both = full.keys() & part.keys()
+    assert len(both) > 130 and all(full[name] == part[name] for name in both)
 
 
 def test_every_difference_has_a_reason_and_nothing_else_has_one():
     for name in PUBLISHED:
-        table = ROOT / "src" / "hardlook" / "similarity" / "tables" / f"{name}.csv"
-        with table.open(encoding="utf-8", newline="") as lines:
-            for row in csv.DictReader(lines):
-                same = (row["published"], "") == (row["synset"], row["hypernym"])
-                assert same == (row["reason"] == ""), row
-                assert "|" not in row["reason"]
+        for row in read_table(name):
+            same = (row["published"], "") == (row["synset"], row["hypernym"])
+            assert same == (row["reason"] == ""), row
+            assert "|" not in row["reason"]
 
 
 def test_the_page_lists_exactly_the_differences():
@@ -205,7 +279,7 @@ def test_the_page_is_what_the_tool_writes():
     assert tool.fill(page) == page
 
 
-@pytest.mark.parametrize("name", ["coco171", "cityscapes19"])
+@pytest.mark.parametrize("name", ["ade847", "coco171", "cityscapes19"])
 def test_sets_without_published_senses_say_so(name):
     with pytest.raises(OptionError, match="no variant 'published'"):
         load_label_set(name, "published")

@@ -54,7 +54,7 @@ def test_things_unsaid_is_an_error():
 
 
 @pytest.mark.parametrize(
-    ("asked", "remedy"), [("coco8", "coco80"), ("ADE847", "class list"), ("lvis", "annotation json"), ("qqq", "voc20")]
+    ("asked", "remedy"), [("coco8", "coco80"), ("ADE847", "ade847"), ("lvis", "annotation json"), ("qqq", "voc20")]
 )
 def test_unknown_sets_say_what_there_is(asked, remedy):
     with pytest.raises(OptionError) as refusal:
@@ -80,7 +80,7 @@ def test_shipped_labels_are_read_as_people_would(labels, name, read):
 
 
 def test_no_shipped_wording_keeps_the_files_own_marks():
-    for name in ("voc20", "pc59", "pc459", "ade150", "coco80", "coco133", "coco171", "cityscapes19"):
+    for name in ("voc20", "pc59", "pc459", "ade150", "ade847", "coco80", "coco133", "coco171", "cityscapes19"):
         for label in load_label_set(name):
             assert not {"merged", "other", "stuff"} & set(label_text(label).replace("-", " ").split()), label.name
 

@@ -44,6 +44,7 @@ class Layout:
     cities: bool = False
     split_list: str = ""
     offset: int = 0
+    own_labels: bool = False
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ PACKAGE = "hardlook.open_vocabulary"
 # Shipped label sets, and the paper's names for the datasets whose classes they are.
 DATASETS = {
     "ade150": "A-150",
+    "ade847": "A-847",
     "pc459": "PC-459",
     "pc59": "PC-59",
     "voc20": "PAS-20",
@@ -36,6 +37,10 @@ DATASETS = {
 }
 
 _COMPARABLE = "comparable with a run on the dataset's whole validation set with --variant published and --measure path"
+_SENSES_UNKNOWN = (
+    "mIoU is comparable with a run on the dataset's whole validation set; open mIoU is not: the paper's senses of the "
+    "847 classes are not known"
+)
 _PREFIXES = {"vanilla": "", "dagger": "dagger-", "open": "open-"}
 
 
@@ -57,7 +62,13 @@ def list_ap_tables() -> tuple[PublishedTable, ...]:
 def list_miou_results() -> tuple[PublishedResult, ...]:
     """Vanilla and open mIoU per method and dataset; POMP has no results on three datasets."""
     return tuple(
-        PublishedResult(method, f"Table 4, {dataset}", values, _COMPARABLE, {"dataset": dataset})
+        PublishedResult(
+            method,
+            f"Table 4, {dataset}",
+            values,
+            _SENSES_UNKNOWN if dataset == "A-847" else _COMPARABLE,
+            {"dataset": dataset},
+        )
         for (method, dataset), values in _values("table-4", "miou").items()
     )
 
@@ -124,6 +135,8 @@ def describe_comparability(options: SimilarityOptions) -> str:
     """
     if not (options.data or options.gt):
         return "Not comparable with the paper: these are scenes of the planted world."
+    if options.labels == "ade847":
+        return "Open scores are not comparable with the paper's, whose senses of these labels are not known."
     if options.similarity is not None or (options.variant, options.measure) != ("published", "path"):
         return "Not comparable with the paper's tables, which are --variant published --measure path."
     return "Comparable with the paper's tables where the images are the same validation set."

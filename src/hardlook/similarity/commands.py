@@ -297,7 +297,7 @@ def map_names(
     Examples:
       hardlook labels map names.txt --out labels.csv
 
-      hardlook labels map objectInfo847.txt --out ade847.csv --no-ask
+      hardlook labels map warehouse.txt --out warehouse.csv --no-ask
     """
     from hardlook.errors import OptionError
     from hardlook.similarity.sense_mapping import map_label_file

@@ -51,8 +51,6 @@ WORDS = "words"
 """The variant of labels that are given as words, without senses."""
 
 _NOT_SHIPPED = {
-    "ade847": "give ADE20K's own class list as a file (names, or `id: name` lines), its senses chosen with "
-    "`hardlook labels map LIST --out TABLE.csv`",
     "lvis": "give LVIS's annotation json: its categories carry their synsets",
 }
 

@@ -212,7 +212,7 @@ def _list_preset(preset: str, options: SemanticOptions, predicted: LabelSet | No
     changed = [
         f"--{name}" for name, usual in (("numbering", "index"), ("ignore", 255)) if getattr(options, name) != usual
     ]
-    if layout.labels and options.labels != layout.labels:
+    if layout.labels and options.labels != layout.labels and not layout.own_labels:
         changed.append("--labels")
     if changed:
         remedy = "leave it out; or give the folders as --data images=DIR --data masks=DIR, which take these options"
