@@ -24,8 +24,8 @@ class BenchmarkList(list[BenchmarkCard]):
 def benchmarks() -> BenchmarkList:
     """The benchmarks, built in, installed, or made in this process.
 
-    >>> [card.name for card in benchmarks()][:3]
-    ['closed-miou', 'metacoco', 'open-ap']
+    >>> {"metacoco", "rclicks", "toss"} <= {card.name for card in benchmarks()}
+    True
     """
     return BenchmarkList(find_benchmark(name).card for name in sorted(list_benchmarks()))
 
