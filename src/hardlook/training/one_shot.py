@@ -91,7 +91,7 @@ class PairSampler:
         self.without = tuple(number for number, held in holding.items() if len(held) <= shots)
         self.holding = {number: held for number, held in holding.items() if len(held) > shots}
         if not self.holding:
-            what = f"no training class is in {shots + 1} images, as a pair of {shots} supports and a query needs"
+            what = f"no training class is in {shots + 1} images: one for the query, the others for its supports"
             raise DataError(what, remedy="give more images, or fewer shots")
         scale = (sizes[rows].max(1) / AREA_SIDE) ** 2
         numbers = list(self.holding)
