@@ -137,6 +137,7 @@ TORCH_PACKAGES = (
     "hardlook.networks.one_shot",
     "hardlook.networks.interactive",
     "hardlook.networks.open_vocabulary",
+    "hardlook.networks.mask_transformer",
     "hardlook.networks.precision",
     "hardlook.training",
 )

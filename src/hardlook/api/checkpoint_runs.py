@@ -134,7 +134,7 @@ def build_checkpoints_section(checkpoints: CheckpointFolder) -> Section:
     tables = [
         Table(
             "The checkpoints of this run",
-            "Model and size are told by the tensors in each file.",
+            "Model and size are recognised by the tensors in each file.",
             ("file", "model", "size", "decided by", "its report"),
             tuple(
                 (one.path.name, one.model, one.size, one.note or "its tensors", f"{one.name}/report.html")

@@ -9,20 +9,17 @@ from goldens import fill, read_golden
 from interactive_goldens import check_array, read_facts
 
 from hardlook.networks.interactive import adaptiveclick
-from hardlook.networks.interactive.adaptiveclick import (
+from hardlook.networks.interactive.adaptiveclick import SIZES, AdaptiveClick, hide_pixels, pool_clicks
+from hardlook.networks.interactive.click_maps import disk_maps, pack_clicks
+from hardlook.networks.mask_transformer import (
     HEADS,
     LEVELS,
     POINTS,
-    SIZES,
     WIDTH,
-    AdaptiveClick,
     DeformableAttention,
     centres,
-    hide_pixels,
-    pool_clicks,
     sine_positions,
 )
-from hardlook.networks.interactive.click_maps import disk_maps, pack_clicks
 
 PLACE = {"device": torch.device("cpu"), "dtype": torch.float64}
 

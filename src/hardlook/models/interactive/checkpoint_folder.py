@@ -1,4 +1,4 @@
-"""A folder of published checkpoints: which model and size each file is, told by the tensors in it.
+"""A folder of published checkpoints: which model and size each file is, recognised by the tensors in it.
 
 Only names and shapes are read; nothing that a file names is imported or executed. CFR-ICL publishes SimpleClick's
 network with other weights, so that only the file's name can tell it: one with `icl` or `cfr` as a word is CFR-ICL's.

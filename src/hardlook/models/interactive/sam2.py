@@ -36,10 +36,10 @@ class Sam2:
     ) -> None:
         self._policy = PromptPolicy(multimask, previous)
         check_device_and_batch(device, batch)
-        told = ""
+        prefix = ""
         if Path(path).expanduser().is_file():
             self._network, self.weights_files, version = load_sam2_checkpoint(path, device)
-            told = f"{version}: "
+            prefix = f"{version}: "
         else:
             self._network, self.weights_files = open_network(
                 path, families=("sam2", "sam2_video"), architecture="Sam2Model", device=device
@@ -50,7 +50,7 @@ class Sam2:
         side = self._network.prompt_encoder.input_image_size
         unstable = multimask != "always" and self._network.mask_decoder.dynamic_multimask_via_stability
         self.conduct = (
-            f"{told}{self._policy.describe()}; {'the best of three where the one is unstable; ' if unstable else ''}"
+            f"{prefix}{self._policy.describe()}; {'the best of three where the one is unstable; ' if unstable else ''}"
             f"stretched to {side} x {side} pixels; a mask is where the logit is over 0."
         )
 

@@ -28,6 +28,17 @@ from hardlook.networks.interactive.plain_vit import (
     read_pyramid,
 )
 from hardlook.networks.interactive.ritm import normalise
+from hardlook.networks.mask_transformer import (
+    LEVELS,
+    MLP,
+    WIDTH,
+    CrossAttention,
+    Encoder,
+    FeedForward,
+    SelfAttention,
+    centres,
+    sine_positions,
+)
 
 SIZES: Mapping[str, Mapping[str, Any]] = {
     "vit_base": {**VIT_SIZES["vit_base"], "pyramid": (256, 512, 1024, 2048)},
@@ -35,87 +46,8 @@ SIZES: Mapping[str, Mapping[str, Any]] = {
 }
 """Arguments of the published sizes."""
 
-WIDTH, HEADS, LEVELS, POINTS, QUERIES = 256, 8, 3, 4, 10
+QUERIES = 10
 ENCODER_LAYERS, DECODER_LAYERS = 4, 9
-
-
-def sine_positions(size: Size, *, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """(1, h * w, WIDTH): sines and cosines in turn, of rows in the first half of the channels, of columns in the other.
-
-    Rows and columns are counted from 1 and scaled so that the last is 2 pi.
-    """
-    half = WIDTH // 2
-    places = torch.arange(half, device=device, dtype=dtype)
-    wavelengths = 10000 ** (2 * (places // 2) / half)
-    waves = []
-    for length in size:
-        counted = torch.arange(1, length + 1, device=device, dtype=dtype)
-        angles = (counted / (length + 1e-6) * 2 * math.pi)[:, None] / wavelengths
-        waves.append(torch.stack([angles[:, 0::2].sin(), angles[:, 1::2].cos()], 2).flatten(1))
-    down, across = waves[0][:, None].expand(*size, half), waves[1][None].expand(*size, half)
-    return torch.cat([down, across], 2).reshape(1, size[0] * size[1], WIDTH)
-
-
-def centres(sizes: Sequence[Size], *, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """(1, N, 2): (x, y) in 0..1 of the pixels' centres of all levels, one after the other."""
-    found = []
-    for height, width in sizes:
-        down = (torch.arange(height, device=device, dtype=dtype) + 0.5) / height
-        across = (torch.arange(width, device=device, dtype=dtype) + 0.5) / width
-        found.append(torch.stack(torch.meshgrid(across, down, indexing="xy"), 2).reshape(-1, 2))
-    return torch.cat(found)[None]
-
-
-class DeformableAttention(nn.Module):
-    """Each pixel attends, by head and level, to four places whose offsets from it are learnt."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sampling_offsets = nn.Linear(WIDTH, HEADS * LEVELS * POINTS * 2)
-        self.attention_weights = nn.Linear(WIDTH, HEADS * LEVELS * POINTS)
-        self.value_proj = nn.Linear(WIDTH, WIDTH)
-        self.output_proj = nn.Linear(WIDTH, WIDTH)
-
-    def forward(self, queries: Tensor, places: Tensor, x: Tensor, sizes: Sequence[Size]) -> Tensor:
-        """(B, N, WIDTH) for queries at places (1, N, 2), of pixels x (B, N, WIDTH) of levels of `sizes`."""
-        batch, count = queries.shape[:2]
-        exact = torch.promote_types(x.dtype, torch.float32)  # places in half precision would be off by pixels
-        offsets = self.sampling_offsets(queries).to(exact).reshape(batch, count, HEADS, LEVELS, POINTS, 2)
-        weights = self.attention_weights(queries).to(exact).reshape(batch, count, HEADS, LEVELS * POINTS).softmax(-1)
-        values = self.value_proj(x).to(exact).reshape(batch, count, HEADS, WIDTH // HEADS)
-        sampled, first = [], 0
-        for level, (height, width) in enumerate(sizes):
-            moved = places[:, :, None, None] + offsets[:, :, :, level] / offsets.new_tensor([width, height])
-            maps = (
-                values[:, first : first + height * width].permute(0, 2, 3, 1).reshape(-1, WIDTH // HEADS, height, width)
-            )
-            grid = (2 * moved - 1).transpose(1, 2).flatten(0, 1)
-            sampled.append(functional.grid_sample(maps, grid, align_corners=False))
-            first += height * width
-        # (B * heads, channels, N, levels * points), weighted and summed over the last axis.
-        shares = weights.transpose(1, 2).reshape(batch * HEADS, 1, count, LEVELS * POINTS)
-        mixed = (torch.cat(sampled, 3) * shares).sum(3)
-        return self.output_proj(mixed.reshape(batch, WIDTH, count).transpose(1, 2))  # type: ignore[no-any-return]
-
-
-class _EncoderLayer(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.self_attn = DeformableAttention()
-        self.norm1 = nn.LayerNorm(WIDTH)
-        self.linear1 = nn.Linear(WIDTH, 1024)
-        self.linear2 = nn.Linear(1024, WIDTH)
-        self.norm2 = nn.LayerNorm(WIDTH)
-
-    def forward(self, x: Tensor, positions: Tensor, places: Tensor, sizes: Sequence[Size]) -> Tensor:
-        x = self.norm1(x + self.self_attn(x + positions, places, x, sizes))
-        return self.norm2(x + self.linear2(functional.relu(self.linear1(x))))  # type: ignore[no-any-return]
-
-
-class _Encoder(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(_EncoderLayer() for _ in range(ENCODER_LAYERS))
 
 
 class _LevelTransformer(nn.Module):
@@ -124,7 +56,7 @@ class _LevelTransformer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.level_embed = nn.Parameter(torch.empty(LEVELS, WIDTH).normal_())
-        self.encoder = _Encoder()
+        self.encoder = Encoder(ENCODER_LAYERS)
 
     def forward(self, maps: Sequence[Tensor]) -> list[Tensor]:
         sizes = [(level.shape[2], level.shape[3]) for level in maps]
@@ -176,65 +108,20 @@ class PixelDecoder(nn.Module):
         return levels, self.mask_features(self.layer_1(fine)), mixed
 
 
-class _SelfAttention(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.self_attn = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
-        self.norm = nn.LayerNorm(WIDTH)
-
-    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
-        placed = x + positions
-        return self.norm(x + self.self_attn(placed, placed, x, need_weights=False)[0])  # type: ignore[no-any-return]
-
-
-class _CrossAttention(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.multihead_attn = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
-        self.norm = nn.LayerNorm(WIDTH)
-
-    def forward(self, x: Tensor, positions: Tensor, keys: Tensor, values: Tensor, hidden: Tensor) -> Tensor:
-        """`hidden` (B, queries, N) bool: which pixels a query does not attend to."""
-        mask = hidden.repeat_interleave(HEADS, 0)
-        seen = self.multihead_attn(x + positions, keys, values, attn_mask=mask, need_weights=False)[0]
-        return self.norm(x + seen)  # type: ignore[no-any-return]
-
-
-class _FeedForward(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear1 = nn.Linear(WIDTH, 2048)
-        self.linear2 = nn.Linear(2048, WIDTH)
-        self.norm = nn.LayerNorm(WIDTH)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.norm(x + self.linear2(functional.relu(self.linear1(x))))  # type: ignore[no-any-return]
-
-
-class _MaskEmbedding(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        first, second, last = self.layers
-        return last(functional.relu(second(functional.relu(first(x)))))  # type: ignore[no-any-return]
-
-
 class ClickAwareDecoder(nn.Module):
     """Queries that look at the pixels of their masks, and of positive clicks, level by level."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.transformer_self_attention_layers = nn.ModuleList(_SelfAttention() for _ in range(DECODER_LAYERS))
-        self.transformer_cross_attention_layers = nn.ModuleList(_CrossAttention() for _ in range(DECODER_LAYERS))
-        self.transformer_ffn_layers = nn.ModuleList(_FeedForward() for _ in range(DECODER_LAYERS))
+        self.transformer_self_attention_layers = nn.ModuleList(SelfAttention() for _ in range(DECODER_LAYERS))
+        self.transformer_cross_attention_layers = nn.ModuleList(CrossAttention() for _ in range(DECODER_LAYERS))
+        self.transformer_ffn_layers = nn.ModuleList(FeedForward() for _ in range(DECODER_LAYERS))
         self.decoder_norm = nn.LayerNorm(WIDTH)
         self.query_feat = nn.Embedding(QUERIES, WIDTH)
         self.query_embed = nn.Embedding(QUERIES, WIDTH)
         self.level_embed = nn.Embedding(LEVELS, WIDTH)
         self.class_embed = nn.Linear(WIDTH, 2)
-        self.mask_embed = _MaskEmbedding()
+        self.mask_embed = MLP(WIDTH)
 
     def forward(self, levels: Sequence[Tensor], mask_maps: Tensor, clicked: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of classes (B, queries, 2) and of masks (B, queries, h, w); `clicked` (B, H, W) are positive disks."""
@@ -326,13 +213,13 @@ class AdaptiveClick(nn.Module):
 
     @classmethod
     def from_checkpoint(cls, arguments: Mapping[str, Any], state: Mapping[str, Tensor]) -> Self:
-        """The network that a checkpoint's tensors fit; click maps are told by its arguments."""
-        told = {name: arguments[name] for name in ("norm_radius", "use_disks") if arguments.get(name) is not None}
+        """The network that a checkpoint's tensors fit; its arguments say how clicks are drawn."""
+        settings = {name: arguments[name] for name in ("norm_radius", "use_disks") if arguments.get(name) is not None}
         return cls(
             **read_backbone(arguments, state),
             pyramid=read_pyramid(state, "pixel_decoder.neck."),
             with_prev_mask=state["patch_embed_coords.proj.weight"].shape[1] == 3,
-            **told,
+            **settings,
         )
 
     def features(self, inputs: Tensor, points: Tensor) -> dict[str, Tensor]:

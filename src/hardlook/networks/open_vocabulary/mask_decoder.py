@@ -13,7 +13,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.interactive.adaptiveclick import HEADS, LEVELS, WIDTH, sine_positions
+from hardlook.networks.mask_transformer import (
+    LEVELS,
+    MLP,
+    WIDTH,
+    CrossAttention,
+    FeedForward,
+    SelfAttention,
+    sine_positions,
+)
 from hardlook.networks.open_vocabulary.clip_convnext import pool_regions
 
 LARGEST_SCALE = 100.0
@@ -33,50 +41,6 @@ class Step:
     blocked: Tensor | None = None
 
 
-class _SelfAttention(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.self_attn = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
-        self.norm = nn.LayerNorm(WIDTH)
-
-    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
-        placed = x + positions
-        return self.norm(x + self.self_attn(placed, placed, x, need_weights=False)[0])  # type: ignore[no-any-return]
-
-
-class _CrossAttention(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.multihead_attn = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
-        self.norm = nn.LayerNorm(WIDTH)
-
-    def forward(self, x: Tensor, positions: Tensor, keys: Tensor, values: Tensor, blocked: Tensor) -> Tensor:
-        mask = blocked.repeat_interleave(HEADS, 0)
-        seen = self.multihead_attn(x + positions, keys, values, attn_mask=mask, need_weights=False)[0]
-        return self.norm(x + seen)  # type: ignore[no-any-return]
-
-
-class _FeedForward(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear1 = nn.Linear(WIDTH, 2048)
-        self.linear2 = nn.Linear(2048, WIDTH)
-        self.norm = nn.LayerNorm(WIDTH)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.norm(x + self.linear2(functional.relu(self.linear1(x))))  # type: ignore[no-any-return]
-
-
-class _MLP(nn.Module):
-    def __init__(self, output: int) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(WIDTH, outputs) for outputs in (WIDTH, WIDTH, output))
-
-    def forward(self, x: Tensor) -> Tensor:
-        first, second, last = self.layers
-        return last(functional.relu(second(functional.relu(first(x)))))  # type: ignore[no-any-return]
-
-
 class MaskDecoder(nn.Module):
     """Queries that attend, level by level, to the pixels of the masks they drew so far.
 
@@ -86,16 +50,16 @@ class MaskDecoder(nn.Module):
     def __init__(self, output: int, *, queries: int = 250, layers: int = 9) -> None:
         super().__init__()
         self.logit_scale = nn.Parameter(torch.tensor(1 / 0.07).log())
-        self.transformer_self_attention_layers = nn.ModuleList(_SelfAttention() for _ in range(layers))
-        self.transformer_cross_attention_layers = nn.ModuleList(_CrossAttention() for _ in range(layers))
-        self.transformer_ffn_layers = nn.ModuleList(_FeedForward() for _ in range(layers))
+        self.transformer_self_attention_layers = nn.ModuleList(SelfAttention() for _ in range(layers))
+        self.transformer_cross_attention_layers = nn.ModuleList(CrossAttention() for _ in range(layers))
+        self.transformer_ffn_layers = nn.ModuleList(FeedForward() for _ in range(layers))
         self.decoder_norm = nn.LayerNorm(WIDTH)
         self.query_feat = nn.Embedding(queries, WIDTH)
         self.query_embed = nn.Embedding(queries, WIDTH)
         self.level_embed = nn.Embedding(LEVELS, WIDTH)
-        self.mask_embed = _MLP(WIDTH)
+        self.mask_embed = MLP(WIDTH)
         self._mask_pooling_proj = nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH))
-        self.class_embed = _MLP(output)
+        self.class_embed = MLP(output)
 
     def draw(self, levels: Sequence[Tensor], mask_features: Tensor) -> Iterator[Step]:
         """The predictions before the first layer and after each, of the pixel decoder's maps (B, 256, h, w)."""

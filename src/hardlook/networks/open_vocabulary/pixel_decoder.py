@@ -11,42 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.interactive.adaptiveclick import (
-    LEVELS,
-    WIDTH,
-    DeformableAttention,
-    centres,
-    sine_positions,
-)
-
-Size = tuple[int, int]
-
-
-class _EncoderLayer(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.self_attn = DeformableAttention()
-        self.norm1 = nn.LayerNorm(WIDTH)
-        self.linear1 = nn.Linear(WIDTH, 1024)
-        self.linear2 = nn.Linear(1024, WIDTH)
-        self.norm2 = nn.LayerNorm(WIDTH)
-
-    def forward(self, x: Tensor, positions: Tensor, places: Tensor, sizes: Sequence[Size]) -> Tensor:
-        x = self.norm1(x + self.self_attn(x + positions, places, x, sizes))
-        return self.norm2(x + self.linear2(functional.relu(self.linear1(x))))  # type: ignore[no-any-return]
-
-
-class _Encoder(nn.Module):
-    def __init__(self, layers: int) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(_EncoderLayer() for _ in range(layers))
+from hardlook.networks.mask_transformer import LEVELS, WIDTH, Encoder, centres, sine_positions
 
 
 class _LevelTransformer(nn.Module):
     def __init__(self, layers: int) -> None:
         super().__init__()
         self.level_embed = nn.Parameter(torch.randn(LEVELS, WIDTH))
-        self.encoder = _Encoder(layers)
+        self.encoder = Encoder(layers)
 
     def forward(self, maps: Sequence[Tensor]) -> list[Tensor]:
         sizes = [(level.shape[2], level.shape[3]) for level in maps]
