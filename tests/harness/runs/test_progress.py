@@ -174,3 +174,26 @@ def test_a_bar_is_started_only_for_what_is_left_and_ended_with_the_block(monkeyp
     with open_progress(quiet=True) as start:
         start(5, 0)(5, 0)
     assert started == []
+
+
+def test_a_bar_ends_when_the_next_one_starts(monkeypatch):
+    from hardlook.harness.runs import progress
+
+    seen = []
+
+    class Noted(progress.NoProgress):
+        def __init__(self, total, done):
+            self.total = total
+
+        def __enter__(self):
+            seen.append(("start", self.total))
+            return self
+
+        def __exit__(self, *raised):
+            seen.append(("end", self.total))
+
+    monkeypatch.setattr(progress, "make_progress", Noted)
+    with progress.open_progress(quiet=False) as start:
+        start(3, 0)
+        start(5, 0)
+    assert seen == [("start", 3), ("end", 3), ("start", 5), ("end", 5)]

@@ -143,10 +143,14 @@ StartProgress = Callable[[int, int], Callable[[int, int], None]]
 
 @contextmanager
 def open_progress(quiet: bool) -> Iterator[StartProgress]:
-    """Yield a function that starts a bar over (total, done) and returns the function that advances it."""
+    """Yield a function that starts a bar over (total, done) and returns the function that advances it.
+
+    A bar ends when the next one starts: a terminal shows one at a time.
+    """
     with ExitStack() as stack:
 
         def start(total: int, done: int) -> Callable[[int, int], None]:
+            stack.close()
             if quiet or done >= total:
                 return lambda units, failed: None
             return stack.enter_context(make_progress(total, done)).advance

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from hardlook.errors import ModelError, OptionError
 from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
 from hardlook.harness.runs.evaluation import pin_threads
-from hardlook.harness.runs.progress import make_progress
+from hardlook.harness.runs.progress import open_progress
 from hardlook.metacoco.training.data import DataOptions, prepare_data
 from hardlook.models.identity import sources_of
 from hardlook.models.registry import check_device
@@ -91,13 +90,7 @@ def train(
     begin = read_start(Path(start).expanduser(), chosen, image_size) if start is not None else None
     code = hash_code(method)
     folder = Path(out).expanduser()
-    with ExitStack() as stack:
-
-        def open_bar(total: int, done: int) -> Callable[[int, int], None]:
-            if not progress:
-                return lambda units, failed: None
-            return stack.enter_context(make_progress(total, done)).advance
-
+    with open_progress(not progress) as start_bar:
         given = prepare_data(
             DataOptions(
                 _find_root(data), split_rule, tuple(train_contexts), near_duplicates, skip_corrupt, validation_tasks
@@ -105,14 +98,13 @@ def train(
             chosen,
             size=image_size,
             seed=seed,
-            show_progress=open_bar,
+            show_progress=start_bar,
         )
-        stack.close()
         bar: list[Callable[[int, int], None]] = []
 
         def show(total: int, step: int, images: int) -> None:
             if not bar:
-                bar.append(open_bar(total, step - 1))
+                bar.append(start_bar(total, step - 1))
             bar[0](1, 0)
 
         def work(opened: Any) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +10,7 @@ from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
 from hardlook.harness.runs.evaluation import pin_threads
-from hardlook.harness.runs.progress import make_progress
+from hardlook.harness.runs.progress import open_progress
 from hardlook.models.identity import sources_of
 from hardlook.models.registry import check_device
 from hardlook.report.training import Training, write_training
@@ -146,21 +145,13 @@ def _train_fold(
     fabric: Any = open_fabric(device, precision=precision, devices=devices, strategy=strategy)  # type: ignore[arg-type]
     if device == "cpu":
         pin_threads(threads)
-    with ExitStack() as stack:
-
-        def open_bar(total: int, done: int) -> Callable[[int, int], None]:
-            stack.close()
-            if not progress:
-                return lambda units, failed: None
-            return stack.enter_context(make_progress(total, done)).advance
-
-        given = prepare_data(options, recipe, open_bar)
-        stack.close()
+    with open_progress(not progress) as start_bar:
+        given = prepare_data(options, recipe, start_bar)
         bar: list[Callable[[int, int], None]] = []
 
         def show(total: int, step: int, images: int) -> None:
             if not bar:
-                bar.append(open_bar(total, step - 1))
+                bar.append(start_bar(total, step - 1))
             bar[0](1, 0)
 
         def work(opened: Any) -> int:
