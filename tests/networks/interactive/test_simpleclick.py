@@ -1,6 +1,7 @@
 """SimpleClick: windows, sizes and batches, checkpoints' names, and the released code."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from goldens import fill, read_golden
 from interactive_goldens import check_array, check_trajectory, multiply, read_arrays, read_facts
 
 from hardlook.networks.interactive.click_maps import pack_clicks
+from hardlook.networks.interactive.plain_vit import PlainViT
 from hardlook.networks.interactive.predictors import PUBLISHED
 from hardlook.networks.interactive.simpleclick import SIZES, SimpleClick
 
@@ -117,10 +119,20 @@ def test_equals_the_released_code(size):
     with torch.inference_mode():
         for picture in sorted(pictures):
             check_picture(golden, picture, network, {name for name in stored if name.startswith(f"{picture}.")})
-        network.double()
+        resize_in_float32(network.double().backbone)
         for picture in sorted(pictures):
             logits = network.features(*read_inputs(golden, picture, torch.float64))["instances"]
-            check_array(golden, f"{picture}.instances_float64_stride8", logits[..., ::8, ::8], tolerance=1e-8)
+            check_array(golden, f"{picture}.instances_float64_stride8", logits[..., ::8, ::8], tolerance=1e-12)
+
+
+def resize_in_float32(backbone):
+    """Let a float64 backbone resize its positions in float32.
+
+    The released evaluation resizes them once, when it starts, before the network becomes float64. Ours resizes them as
+    exactly as it computes all else, which moves the logits by 1e-10 of the largest; at 448 x 448 nothing is resized.
+    """
+    trained = SimpleNamespace(pos_embed=backbone.pos_embed.float(), grid=backbone.grid)
+    backbone.positions = lambda grid: PlainViT.positions(trained, grid).double()
 
 
 def check_picture(golden, picture, network, stored):
