@@ -1,9 +1,13 @@
-"""The plain ViT: which blocks see everything, how windows tile the grid, positions for other sizes."""
+"""The plain ViT: which blocks see everything, how windows tile the grid, positions for other sizes, large networks."""
+
+import math
 
 import numpy as np
 import pytest
 import torch
 
+from hardlook.networks.interactive.adaptiveclick import AdaptiveClick
+from hardlook.networks.interactive.click_maps import pack_clicks
 from hardlook.networks.interactive.plain_vit import (
     PlainViT,
     SimplePyramid,
@@ -12,6 +16,7 @@ from hardlook.networks.interactive.plain_vit import (
     join_windows,
     split_windows,
 )
+from hardlook.networks.interactive.simpleclick import SimpleClick
 
 
 def test_global_blocks_of_the_published_depths():
@@ -72,3 +77,43 @@ def test_positions_are_resized_from_the_trained_ones():
 def test_the_pyramid_has_four_sizes():
     levels = SimplePyramid(8, (3, 5, 7, 9))(torch.rand(2, 8, 6, 10))
     assert [tuple(level.shape) for level in levels] == [(2, 3, 24, 40), (2, 5, 12, 20), (2, 7, 6, 10), (2, 9, 3, 5)]
+
+
+def fill_with_noise(network):
+    """Parameters of a seed, drawn a million at a time: drawing them all would take longer than the forward pass."""
+    noise = torch.randn(1 << 20, generator=torch.Generator().manual_seed(7))
+    for name, value in network.state_dict().items():
+        flat = value.view(-1)
+        spread = math.prod(value.shape[1:]) ** -0.5 if value.ndim > 1 else 0.1
+        centre = 1.0 if value.ndim < 2 and name.endswith("weight") else 0.0
+        for start in range(0, len(flat), len(noise)):
+            part = flat[start : start + len(noise)]
+            part.copy_(noise[: len(part)] * spread + centre)
+    return network
+
+
+@pytest.mark.parametrize(
+    ("family", "size"), [(SimpleClick, "vit_large"), (SimpleClick, "vit_huge"), (AdaptiveClick, "vit_huge")]
+)
+def test_the_largest_networks_answer_two_courses_as_each_alone(family, size, request):
+    # 324, 662 and 708 million parameters, of which released code gives names and shapes but no answers.
+    if not request.config.getoption("--goldens", default=False):
+        pytest.skip("takes 5 to 15 seconds and 3.4 GB of memory each: pass --goldens")
+    with torch.inference_mode():
+        with torch.device("meta"):
+            network = family.build(size).eval()
+        network = fill_with_noise(network.to_empty(device="cpu"))
+        network.reading = "ours"  # AdaptiveClick's released code swaps height and width
+        patch = network.backbone.patch
+        inputs = torch.rand(2, 4, 448, 4 * patch, generator=torch.Generator().manual_seed(8))
+        courses = [[(5, 7, True)], [(440, 50, True), (100, 20, False)]]
+        found = network.features(inputs, pack_clicks(courses))
+        together = found["instances"]
+        assert found["block1_windowed"].shape[:2] == (4, 224 // patch * 4), "two windows in each picture"
+        assert together.shape == (2, 1, 448, 4 * patch)
+        assert together.isfinite().all() and together.std((1, 2, 3)).min() > 1e-3
+        for place, course in enumerate(courses):
+            alone = network(inputs[place : place + 1], pack_clicks([course]))["instances"]
+            assert (together[place] - alone[0]).abs().max() < 1e-5 * alone.abs().max()
+        moved = network(inputs[:1], pack_clicks([[(300, 7, True)]]))["instances"]
+        assert (moved[0] - together[0]).abs().max() > 1e-3 * moved.abs().max(), "clicks matter"
