@@ -64,6 +64,11 @@ def test_stays_within_memory(error):
     assert Device(10.0, 0.01, memory=20, error=error).choose() == 16
 
 
+@pytest.mark.parametrize("error", [OutOfMemoryError, ValueError])
+def test_a_batch_has_a_unit_even_where_a_single_one_fails(error):
+    assert Device(10.0, 0.01, memory=0, error=error).choose() == 1
+
+
 def test_another_error_ends_the_search_and_is_left_to_the_run():
     assert Device(10.0, 0.01, memory=4, error=ValueError).choose() == min(4, BENCHMARK.card.batch_size)
 
