@@ -76,8 +76,8 @@ def test_the_bound_holds_and_the_used_stay(tmp_path):
     for age, path in enumerate(files):
         os.utime(path, (1_000_000 + age, 1_000_000 + age))
     cached.encode(IMAGES[:1])
-    cached.most_bytes = 3 * files[0].stat().st_size
-    cached.shrink()
+    cached.files.most_bytes = 3 * files[0].stat().st_size
+    cached.files.shrink()
     assert len(list(tmp_path.rglob("*.npz"))) == 3
     cached.encode(IMAGES[:1])
     assert encoder.asked == 6
@@ -88,11 +88,11 @@ def test_the_bound_holds_and_the_used_stay(tmp_path):
 def test_what_a_killed_process_left_behind_is_cleared(tmp_path):
     cached = CachedEncoder(Counting(), "c", tmp_path)
     cached.encode(IMAGES[:1])
-    half, fresh = cached.folder / ".half", cached.folder / ".fresh"
+    half, fresh = cached.files.folder / ".half", cached.files.folder / ".fresh"
     for path in (half, fresh):
         path.write_bytes(b"x")
     os.utime(half, (1_000_000, 1_000_000))
-    cached.shrink()
+    cached.files.shrink()
     assert (half.exists(), fresh.exists()) == (False, True)
 
 

@@ -22,7 +22,7 @@ import os
 import time
 import uuid
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,47 +43,26 @@ def default_cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "hardlook" / "features"
 
 
-class CachedEncoder:
-    """An `Encoder` that calls the wrapped one only for images that are not in the cache.
+class FeatureFiles:
+    """Arrays by key in files below `root`, for one `identity`; a bound holds for all identities together.
 
-    `identity` is the encoder's fingerprint (`models.identity`); `size` names the input size where the caller resizes
-    images itself. `encoded` and `found` count images answered by the encoder and by the cache.
+    >>> import tempfile
+    >>> files = FeatureFiles(Path(tempfile.mkdtemp()), "planted")
+    >>> files.write("first", {"vectors": np.ones((2, 3))})
+    >>> files.read("first")["vectors"].shape, files.read("second")
+    ((2, 3), None)
     """
 
-    def __init__(
-        self, encoder: Encoder, identity: str, folder: Path, *, size: str = "", most_bytes: int = 20 << 30
-    ) -> None:
-        self.encoder, self.most_bytes = encoder, most_bytes
-        self.dimension = encoder.dimension
-        self.root, self.folder = folder, folder / fingerprints.hash_value([identity, size])
-        self.encoded = self.found = 0
+    def __init__(self, root: Path, identity: str, most_bytes: int = 20 << 30) -> None:
+        self.root, self.folder, self.most_bytes = root, root / identity, most_bytes
         self._writes = 0
 
-    def encode(self, images: Sequence[Image]) -> Features:
-        """As the wrapped encoder's: vectors (N, D) float32 and, where it has them, maps."""
-        keys = [fingerprints.hash_array(image) for image in images]
-        known = {key: entry for key in dict.fromkeys(keys) if (entry := self._read(key)) is not None}
-        fresh = {key: image for key, image in zip(keys, images, strict=True) if key not in known}
-        self.encoded += len(fresh)
-        self.found += len(keys) - len(fresh)
-        if fresh:
-            asked = list(fresh.values())
-            answers = check_answers("encoder", self.encoder, self.encoder.encode(asked), asked)
-            for key, answer in zip(fresh, answers, strict=True):
-                known[key] = answer
-                self._write(key, *answer)
-        vectors = np.stack([known[key][0] for key in keys]) if keys else np.zeros((0, self.dimension), np.float32)
-        maps = [found for key in keys if (found := known[key][1]) is not None]
-        return Features(vectors, maps if len(maps) == len(keys) and keys else None)
-
-    def _path(self, key: str) -> Path:
-        return self.folder / key[:2] / f"{key}.npz"
-
-    def _read(self, key: str) -> tuple[np.ndarray, np.ndarray | None] | None:
+    def read(self, key: str) -> dict[str, np.ndarray] | None:
+        """The arrays of a key; None where there are none."""
         path = self._path(key)
         try:
             with np.load(path, allow_pickle=False) as stored:
-                entry = stored["vector"], stored["map"] if "map" in stored.files else None
+                entry = {name: stored[name] for name in stored.files}
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
             # Not there, just evicted by another process, or damaged on the disk: then it is encoded again.
             return None
@@ -91,12 +70,13 @@ class CachedEncoder:
             os.utime(path)  # what is used stays longest
         return entry
 
-    def _write(self, key: str, vector: np.ndarray, one: np.ndarray | None) -> None:
+    def write(self, key: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Keep the arrays of a key; the file appears whole."""
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
-        arrays: dict[str, Any] = {"vector": vector} if one is None else {"vector": vector, "map": one}
-        np.savez(buffer, **arrays)
+        given: dict[str, Any] = dict(arrays)
+        np.savez(buffer, **given)
         beside = path.with_name(f".{uuid.uuid4().hex}")
         beside.write_bytes(buffer.getvalue())
         beside.replace(path)
@@ -121,3 +101,45 @@ class CachedEncoder:
                 break
             path.unlink(missing_ok=True)
             total -= size
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.npz"
+
+
+class CachedEncoder:
+    """An `Encoder` that calls the wrapped one only for images that are not in the cache.
+
+    `identity` is the encoder's fingerprint (`models.identity`); `size` names the input size where the caller resizes
+    images itself. `encoded` and `found` count images answered by the encoder and by the cache.
+    """
+
+    def __init__(
+        self, encoder: Encoder, identity: str, folder: Path, *, size: str = "", most_bytes: int = 20 << 30
+    ) -> None:
+        self.encoder, self.dimension = encoder, encoder.dimension
+        self.files = FeatureFiles(folder, fingerprints.hash_value([identity, size]), most_bytes)
+        self.encoded = self.found = 0
+
+    def encode(self, images: Sequence[Image]) -> Features:
+        """As the wrapped encoder's: vectors (N, D) float32 and, where it has them, maps."""
+        keys = [fingerprints.hash_array(image) for image in images]
+        known = {key: entry for key in dict.fromkeys(keys) if (entry := self._read(key)) is not None}
+        fresh = {key: image for key, image in zip(keys, images, strict=True) if key not in known}
+        self.encoded += len(fresh)
+        self.found += len(keys) - len(fresh)
+        if fresh:
+            asked = list(fresh.values())
+            answers = check_answers("encoder", self.encoder, self.encoder.encode(asked), asked)
+            for key, answer in zip(fresh, answers, strict=True):
+                known[key] = answer
+                self._write(key, *answer)
+        vectors = np.stack([known[key][0] for key in keys]) if keys else np.zeros((0, self.dimension), np.float32)
+        maps = [found for key in keys if (found := known[key][1]) is not None]
+        return Features(vectors, maps if len(maps) == len(keys) and keys else None)
+
+    def _read(self, key: str) -> tuple[np.ndarray, np.ndarray | None] | None:
+        entry = self.files.read(key)
+        return None if entry is None or "vector" not in entry else (entry["vector"], entry.get("map"))
+
+    def _write(self, key: str, vector: np.ndarray, one: np.ndarray | None) -> None:
+        self.files.write(key, {"vector": vector} if one is None else {"vector": vector, "map": one})
