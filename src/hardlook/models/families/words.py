@@ -123,18 +123,18 @@ def choose_things(labels: Sequence[str], given: Sequence[str]) -> tuple[bool, ..
     if given:
         words = read_words(given)
         marked = [word for word in words.words if word.is_thing is not None]
-        things = {_normalise(word.label) for word in (marked or words.words) if word.is_thing is not False}
-        if unknown := sorted(things - {_normalise(label) for label in labels}):
+        things = {normalise_name(word.label) for word in (marked or words.words) if word.is_thing is not False}
+        if unknown := sorted(things - {normalise_name(label) for label in labels}):
             raise OptionError(f"the countable label {unknown[0]!r} is not a label of the model", remedy=remedy)
-        return tuple(_normalise(label) in things for label in labels)
+        return tuple(normalise_name(label) in things for label in labels)
     for name in ("coco133", "ade150", "cityscapes19", "coco80"):
         kinds = {
-            _normalise(called): row["isthing"] == "1"
+            normalise_name(called): row["isthing"] == "1"
             for row in _read_shipped(name) or ()
             for called in (row["name"], *row["aliases"].split("|"))
         }
         # Published configurations write synonyms behind a comma ("building, edifice").
-        firsts = [_normalise(label.split(",")[0]) for label in labels]
+        firsts = [normalise_name(label.split(",")[0]) for label in labels]
         if all(first in kinds for first in firsts):
             return tuple(kinds[first] for first in firsts)
     raise OptionError("which labels of the model are countable is not known", remedy=remedy)
@@ -169,7 +169,7 @@ def _make_word(row: Mapping[str, Any]) -> Word:
     aliases = row.get("aliases") or ""
     synonyms = [part.strip() for part in (aliases.split("|") if isinstance(aliases, str) else aliases)]
     # COCO writes stuff with a hyphen and no space (sky-other-merged), and VOC words together (diningtable).
-    written_together = [word for word in synonyms if _normalise(word) == _normalise(label) and " " in word]
+    written_together = [word for word in synonyms if normalise_name(word) == normalise_name(label) and " " in word]
     merged = "-" in label and " " not in label and synonyms and synonyms[0]
     text = written_together[0] if written_together else synonyms[0] if merged else label
     kinds = {"1": True, "true": True, "0": False, "false": False}
@@ -177,14 +177,19 @@ def _make_word(row: Mapping[str, Any]) -> Word:
     return Word(label, text.replace("_", " "), thing, tuple(word for word in synonyms if word))
 
 
-def _normalise(name: str) -> str:
+def normalise_name(name: str) -> str:
+    """A name for comparisons: case, spaces, _ and - do not count.
+
+    >>> normalise_name("Traffic_Light")
+    'trafficlight'
+    """
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 
 def _find_duplicate(labels: Sequence[str]) -> str:
     seen: set[str] = set()
     for label in labels:
-        if _normalise(label) in seen:
+        if normalise_name(label) in seen:
             return label
-        seen.add(_normalise(label))
+        seen.add(normalise_name(label))
     return ""
