@@ -22,7 +22,7 @@ STD = (68.5005327, 66.6321579, 70.323163)
 class ViTSize:
     """Side of a patch in pixels, channels, blocks, side of the grid of positions, and the length of CLIP's vectors.
 
-    There is one head for every 64 channels.
+    There is one head for every 64 channels; `quick` is the GELU of OpenAI's weights.
     """
 
     patch: int
@@ -30,15 +30,17 @@ class ViTSize:
     layers: int
     grid: int
     output: int
+    quick: bool = True
 
 
 VIT_SIZES: Mapping[str, ViTSize] = {
+    "tiny": ViTSize(16, 64, 4, 4, 24),
     "ViT-B-32": ViTSize(32, 768, 12, 7, 512),
     "ViT-B-16": ViTSize(16, 768, 12, 14, 512),
     "ViT-L-14": ViTSize(14, 1024, 24, 16, 768),
     "ViT-L-14-336": ViTSize(14, 1024, 24, 24, 768),
 }
-"""Sizes by the names of open_clip."""
+"""Sizes by the names of open_clip, and a tiny one for tries."""
 
 
 class Attention(nn.Module):
@@ -82,14 +84,15 @@ class Attention(nn.Module):
 
 
 class _MLP(nn.Module):
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, quick: bool) -> None:
         super().__init__()
+        self.quick = quick
         self.c_fc = nn.Linear(width, 4 * width)
         self.c_proj = nn.Linear(4 * width, width)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.c_fc(x)
-        return self.c_proj(x * torch.sigmoid(1.702 * x))  # type: ignore[no-any-return]
+        return self.c_proj(x * torch.sigmoid(1.702 * x) if self.quick else functional.gelu(x))  # type: ignore[no-any-return]
 
 
 class Block(nn.Module):
@@ -103,13 +106,13 @@ class Block(nn.Module):
     ln_2: nn.LayerNorm
     mlp: _MLP
 
-    def __init__(self, width: int, *, apart: bool = False, openai: bool = False) -> None:
+    def __init__(self, width: int, *, apart: bool = False, openai: bool = False, quick: bool = True) -> None:
         super().__init__()
         parts: dict[str, nn.Module] = {
             "ln_1": nn.LayerNorm(width),
             "attn": Attention(width, apart=apart),
             "ln_2": nn.LayerNorm(width),
-            "mlp": _MLP(width),
+            "mlp": _MLP(width, quick),
         }
         for name in ("attn", "ln_1", "mlp", "ln_2") if openai else parts:
             self.add_module(name, parts[name])
@@ -131,9 +134,11 @@ class Block(nn.Module):
 class BlockList(nn.Module):
     """Blocks under the names of a transformer in CLIP's files."""
 
-    def __init__(self, width: int, layers: int, *, apart: bool = False, openai: bool = False) -> None:
+    def __init__(
+        self, width: int, layers: int, *, apart: bool = False, openai: bool = False, quick: bool = True
+    ) -> None:
         super().__init__()
-        self.resblocks = nn.ModuleList(Block(width, apart=apart, openai=openai) for _ in range(layers))
+        self.resblocks = nn.ModuleList(Block(width, apart=apart, openai=openai, quick=quick) for _ in range(layers))
 
 
 class PatchEmbedding(nn.Module):
@@ -169,7 +174,7 @@ class CLIPViT(PatchEmbedding):
         super().__init__(size)
         self.output = size.output
         self.proj = nn.Parameter(size.width**-0.5 * torch.randn(size.width, size.output))
-        self.transformer = BlockList(size.width, size.layers, apart=apart, openai=openai)
+        self.transformer = BlockList(size.width, size.layers, apart=apart, openai=openai, quick=size.quick)
         self.ln_post = nn.LayerNorm(size.width)
 
     def forward(self, images: Tensor) -> Tensor:

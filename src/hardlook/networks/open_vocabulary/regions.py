@@ -7,6 +7,8 @@ come from a network of proposals, which is no part of this file.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -25,16 +27,24 @@ class RegionClassifier(nn.Module):
 
     OVSeg has a mask prompt: learnt tokens in place of patches without a pixel of the region, in the first `prompts`
     layers. SimSeg has none (`prompts=0`), and gives CLIP less say in classes that the proposals were trained on.
-    `threshold` makes masks of probabilities, `weight` is CLIP's share, an exponent.
+    `threshold` makes masks of probabilities, `weight` is CLIP's share, an exponent. With `smooth` regions are made
+    smaller with a filter, as CLIP's training images were; the released code takes single pixels.
     """
 
     def __init__(
-        self, size: str = "ViT-B-16", *, prompts: int = 3, weight: float = 0.7, threshold: float = 0.4
+        self,
+        size: str | ViTSize = "ViT-B-16",
+        *,
+        prompts: int = 3,
+        weight: float = 0.7,
+        threshold: float = 0.4,
+        smooth: bool = False,
     ) -> None:
         super().__init__()
-        self.weight, self.threshold = weight, threshold
-        self.clip_adapter = _ClipAdapter(VIT_SIZES[size], prompts)
-        self.side = VIT_SIZES[size].grid * VIT_SIZES[size].patch
+        known = VIT_SIZES[size] if isinstance(size, str) else size
+        self.weight, self.threshold, self.smooth = weight, threshold, smooth
+        self.clip_adapter = _ClipAdapter(known, prompts)
+        self.side = known.grid * known.patch
 
     def classify(self, regions: Tensor, masks: Tensor, text: Tensor) -> Tensor:
         """Logits (N, C + 1), no object last, of cut regions (N, 3, s, s), masks (N, 1, s, s), unit texts (C, D)."""
@@ -52,13 +62,38 @@ class RegionClassifier(nn.Module):
         (C, D). `trained` (C,) tells which classes the proposals were trained on, for SimSeg; None: they are all new.
         """
         masks = mask_logits.sigmoid()
-        regions, cut, kept = cut_regions(image, masks, side=self.side, threshold=self.threshold)
-        # A query without a region has only the proposal's scores.
-        seen = masks.new_ones(len(masks), len(text))
-        if kept.any():
-            seen[kept] = self.classify(regions, cut, text)[:, :-1].softmax(1).to(seen.dtype)
-        scores = mix_scores(class_logits.softmax(1)[:, :-1], seen, self.weight, trained)
+        scores = self.score(image, masks, class_logits.softmax(1)[:, :-1], text, trained)
         return torch.einsum("qc,qhw->chw", scores, masks)
+
+    def score(
+        self,
+        image: Tensor,
+        masks: Tensor,
+        proposed: Tensor,
+        text: Tensor,
+        trained: Tensor | None = None,
+        counts: Sequence[int] = (),
+        batch: int = 0,
+    ) -> Tensor:
+        """Scores (Q, C) of masks (Q, H, W), probabilities, of an image (3, H, W) of values 0 to 255.
+
+        `proposed` (Q, C) are the proposals' probabilities. A class has `counts` rows of the texts (N, D), side by side,
+        the best of which counts; one row each by default. CLIP sees at most `batch` regions at a time, 0 for all.
+        """
+        inside = masks > self.threshold
+        # A query without a region has only the proposal's scores.
+        seen = torch.ones_like(proposed)
+        places = inside.flatten(1).any(1).nonzero()[:, 0]
+        for some in places.split(batch or max(1, len(places))):
+            if len(some):
+                regions, cut, _ = cut_regions(
+                    image, masks[some], side=self.side, threshold=self.threshold, smooth=self.smooth
+                )
+                logits = self.classify(regions, cut, text)[:, :-1]
+                if counts:
+                    logits = torch.stack([part.amax(1) for part in logits.split(list(counts), 1)], 1)
+                seen[some] = logits.softmax(1).to(seen.dtype)
+        return mix_scores(proposed, seen, self.weight, trained)
 
 
 class _ClipAdapter(nn.Module):
@@ -102,11 +137,14 @@ class PromptedViT(CLIPViT):
         return self.project(x[:, 0])
 
 
-def cut_regions(image: Tensor, masks: Tensor, *, side: int, threshold: float) -> tuple[Tensor, Tensor, Tensor]:
+def cut_regions(
+    image: Tensor, masks: Tensor, *, side: int, threshold: float, smooth: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
     """Normalised regions (N, 3, side, side), their masks (N, 1, side, side), and which queries (Q,) bool have one.
 
     `image` (3, H, W) has values 0 to 255, `masks` (Q, H, W) are probabilities. A region is the tight box of the
-    pixels above the threshold, others in it have CLIP's mean colour; it is stretched to a square.
+    pixels above the threshold, others in it have CLIP's mean colour; it is stretched to a square, large ones through
+    a filter if `smooth`.
     """
     inside = masks > threshold
     kept = inside.flatten(1).any(1)
@@ -117,9 +155,10 @@ def cut_regions(image: Tensor, masks: Tensor, *, side: int, threshold: float) ->
     for one in inside[kept]:
         rows, columns = one.any(1).nonzero()[:, 0], one.any(0).nonzero()[:, 0]
         box = (slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1))
-        region, part = (torch.where(one, image, colour)[:, *box] - mean) / std, one[box].to(image.dtype)
+        region, part = (torch.where(one[box], image[:, *box], colour) - mean) / std, one[box].to(image.dtype)
         size = (side, side)
-        regions.append(functional.interpolate(region[None], size, mode="bicubic", align_corners=False))
+        stretched = functional.interpolate(region[None], size, mode="bicubic", align_corners=False, antialias=smooth)
+        regions.append(stretched)
         cut.append(functional.interpolate(part[None, None], size, mode="nearest"))
     if not regions:
         return image.new_zeros(0, 3, side, side), image.new_zeros(0, 1, side, side), kept
