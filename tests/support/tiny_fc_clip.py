@@ -1,18 +1,10 @@
-"""FC-CLIP on a CLIP of one block per stage, registered under the name `tiny`, and its files."""
+"""The size of the networks that are tried without files, and a tokenizer of CLIP."""
 
 import json
 
 from hardlook.models.open_vocabulary.clip_tokens import END, START
-from hardlook.networks.open_vocabulary.clip_resnet import RESNET_SIZES, ResNetSize
-from hardlook.networks.open_vocabulary.clip_text import TEXT_SIZES, TextSize
 
 TINY = "tiny"
-
-
-def use_tiny(monkeypatch):
-    """Register the size for a test."""
-    monkeypatch.setitem(RESNET_SIZES, TINY, ResNetSize((1, 1, 1, 1), 16, 24, 64))
-    monkeypatch.setitem(TEXT_SIZES, TINY, TextSize(64, 1, 24, quick=True))
 
 
 def write_tokenizer(folder, *, end=END):

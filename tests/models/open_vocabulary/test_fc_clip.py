@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tiny_fc_clip import TINY, use_tiny, write_tokenizer  # noqa: E402
+from tiny_fc_clip import TINY, write_tokenizer  # noqa: E402
 
 from hardlook.errors import OptionError  # noqa: E402
 from hardlook.models.conformance import check_model  # noqa: E402
@@ -16,8 +16,9 @@ SMALL = {"weights": "random:1", "size": TINY, "shorter": 64, "longer": 96}
 
 
 @pytest.fixture(autouse=True)
-def tiny(monkeypatch, one_thread):
-    use_tiny(monkeypatch)
+def quick(one_thread, tmp_path, monkeypatch):
+    """One thread, and a cache of its own."""
+    monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -62,8 +63,8 @@ def test_without_known_things_all_labels_are_instances_and_none_panoptic(images)
 
 def test_images_are_resized_by_the_shorter_side_unless_the_longer_would_be_too_long():
     model = FcClip(("cat",), **SMALL)
-    assert model._resize(np.zeros((40, 50, 3), np.uint8)).shape == (64, 80, 3)
-    assert model._resize(np.zeros((400, 100, 3), np.uint8)).shape == (96, 24, 3)
+    assert model._stack([np.zeros((40, 50, 3), np.uint8)] * 2).shape == (2, 3, 64, 80)
+    assert model._stack([np.zeros((400, 100, 3), np.uint8)]).shape == (1, 3, 96, 24)
 
 
 def test_files_in_place_of_random_parameters_answer_the_same(tmp_path, images):

@@ -4,15 +4,14 @@ import pickle
 
 import pytest
 import torch
-from tiny_fc_clip import TINY, use_tiny
+from tiny_fc_clip import TINY
 
 from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.networks.open_vocabulary.fc_clip_checkpoints import CLIP_PREFIX, build_random, list_sizes, load_fc_clip
 
 
 @pytest.fixture
-def network(monkeypatch):
-    use_tiny(monkeypatch)
+def network():
     return build_random(TINY, seed=1)
 
 
@@ -76,7 +75,7 @@ def test_a_malicious_file_is_refused(files, part, tmp_path):
             return (open, (str(tmp_path / "written"), "w"))
 
     torch.save({"model": Evil()}, files[part], pickle_module=pickle)
-    with pytest.raises(DataError, match="never unpickles"):
+    with pytest.raises(DataError, match="it would call .*open"):
         load_fc_clip(*files)
     assert not (tmp_path / "written").exists()
 
@@ -88,7 +87,7 @@ def test_a_seed_gives_the_same_parameters_and_leaves_others_random_numbers_alone
     again = build_random(TINY, seed=1)
     assert torch.equal(torch.rand(1), expected)
     assert torch.equal(again.void_embedding.weight, network.void_embedding.weight)
-    with pytest.raises(OptionError, match="no CLIP 'RN18'"):
+    with pytest.raises(OptionError, match="no 'RN18' for FC-CLIP"):
         build_random("RN18", seed=1)
 
 

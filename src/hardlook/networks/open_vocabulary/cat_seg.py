@@ -34,6 +34,7 @@ class CATSegSize:
 
 
 CAT_SEG_SIZES: Mapping[str, CATSegSize] = {
+    "tiny": CATSegSize("tiny", (1, 2)),
     "catseg_vit_b_16": CATSegSize("ViT-B-16", (4, 8)),
     "catseg_vit_l_14_336": CATSegSize("ViT-L-14-336", (8, 16)),
 }

@@ -25,13 +25,14 @@ class ResNetSize:
 
 
 RESNET_SIZES: Mapping[str, ResNetSize] = {
+    "tiny": ResNetSize((1, 1, 1, 1), 16, 24, 64),
     "RN50": ResNetSize((3, 4, 6, 3), 64, 1024),
     "RN101": ResNetSize((3, 4, 23, 3), 64, 512),
     "RN50x4": ResNetSize((4, 6, 10, 6), 80, 640, 288),
     "RN50x16": ResNetSize((6, 8, 18, 8), 96, 768, 384),
     "RN50x64": ResNetSize((3, 15, 36, 10), 128, 1024, 448),
 }
-"""Sizes by OpenAI's names."""
+"""Sizes by OpenAI's names, and a tiny one for tries."""
 
 
 class _Bottleneck(nn.Module):

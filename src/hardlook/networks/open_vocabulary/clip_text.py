@@ -32,6 +32,7 @@ class TextSize:
 
 
 TEXT_SIZES: Mapping[str, TextSize] = {
+    "tiny": TextSize(64, 1, 24, quick=True),
     "convnext_base": TextSize(512, 12, 640),
     "convnext_large_d_320": TextSize(768, 16, 768),
     "RN50": TextSize(512, 12, 1024, quick=True),
@@ -43,7 +44,7 @@ TEXT_SIZES: Mapping[str, TextSize] = {
     "ViT-L-14": TextSize(768, 12, 768, quick=True),
     "ViT-L-14-336": TextSize(768, 12, 768, quick=True),
 }
-"""Sizes by the names of open_clip; the quick GELU is that of OpenAI's weights."""
+"""Sizes by the names of open_clip, and a tiny one for tries; the quick GELU is that of OpenAI's weights."""
 
 
 class _MLP(nn.Module):

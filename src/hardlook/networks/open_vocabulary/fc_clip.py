@@ -26,24 +26,6 @@ SEEN_WEIGHT, UNSEEN_WEIGHT = 0.4, 0.8
 TRAINED_CLASSES = 133
 """Classes of COCO's panoptic training data, of which the published files keep weights of the loss."""
 
-TEMPLATES = (
-    "a photo of a {}.",
-    "This is a photo of a {}",
-    "There is a {} in the scene",
-    "There is the {} in the scene",
-    "a photo of a {} in the scene",
-    "a photo of a small {}.",
-    "a photo of a medium {}.",
-    "a photo of a large {}.",
-    "This is a photo of a small {}.",
-    "This is a photo of a medium {}.",
-    "This is a photo of a large {}.",
-    "There is a small {} in the scene.",
-    "There is a medium {} in the scene.",
-    "There is a large {} in the scene.",
-)
-"""ViLD's fourteen prompts, whose full stops count."""
-
 Visual = CLIPConvNeXt | CLIPResNet
 Size = tuple[int, int]
 

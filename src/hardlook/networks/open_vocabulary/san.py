@@ -38,6 +38,7 @@ class SANSize:
 
 
 SAN_SIZES: Mapping[str, SANSize] = {
+    "tiny": SANSize("tiny", 3, (0, 1, 2, 3), 0.5),
     "san_vit_b_16": SANSize("ViT-B-16", 9, (0, 3, 6, 9), 0.5),
     "san_vit_l_14": SANSize("ViT-L-14-336", 18, (0, 6, 12, 18), 0.7),
 }
