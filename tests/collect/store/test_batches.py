@@ -7,7 +7,7 @@ import json
 from collections import Counter
 
 import pytest
-from collect_people import RULES, arrive, assert_counts_are_true, click, do_batch, some_items
+from collect_people import RULES, arrive, assert_counts_are_true, at_once, click, do_batch, rows, some_items
 
 from hardlook.collect.store.batches import choose_neediest
 from hardlook.collect.store.records import BatchRules, NewAnswer, Practice, Refusal, Stored
@@ -386,10 +386,9 @@ def test_work_is_left_until_every_item_is_awaited_or_answered(store):
     person = arrive(store)
     batch = store.next_batch(person, rules, 0.0)
     assert store.devices_with_work(rules, 299.0) == {"mobile"} and store.wants_answers(rules)
-    assert store.with_open_batch([person, "nobody"]) == {person}
     # Nothing was answered: it goes back, however active the participant is.
     store.touch(person, 299.0)
-    assert store.devices_with_work(rules, 300.0) == {"pc", "mobile"} and store.with_open_batch([person]) == set()
+    assert store.devices_with_work(rules, 300.0) == {"pc", "mobile"}
     other = arrive(store, now=300.0)
     batch = store.next_batch(other, rules, 300.0)
     store.answer(other, click("one", batch.trials[0]), rules.needed, 310.0)
@@ -480,3 +479,60 @@ def test_attention_checks_are_no_places(store):
     store.prepare([*some_items(2), *checks], ("pc",), "f")
     arrive(store, invitation="a")
     assert store.devices_with_work(PLACES, 1.0) == set()
+
+
+def addresses(url):
+    return sorted(row["address"] for row in rows(url, "batch_addresses")[0])
+
+
+def test_two_servers_share_the_limit_of_open_batches_per_address(database_url):
+    rules = BatchRules(
+        size=2, target=25, most_batches=5, return_after=1800.0, return_unanswered=300.0, most_per_address=2
+    )
+    with Store.open(database_url) as first, Store.open(database_url) as second:
+        first.prepare(some_items(6), ("pc",), "f")
+        second.prepare(some_items(6), ("pc",), "f")
+        one, two, three = (arrive(store) for store in (first, second, first))
+        held = first.next_batch(one, rules, 0.0, "a1b2")
+        assert held and second.next_batch(two, rules, 0.0, "a1b2")
+        for store in (first, second):
+            with pytest.raises(Refusal, match="internet address") as refused:
+                store.next_batch(three, rules, 1.0, "a1b2")
+            assert refused.value.code == "address-busy"
+        # Whoever has a batch keeps it; other addresses, and who is asked for none, are not concerned.
+        assert second.next_batch(one, rules, 2.0, "a1b2") == held
+        four, five = arrive(second), arrive(first)
+        assert second.next_batch(four, rules, 2.0, "c3d4") and first.next_batch(five, rules, 2.0)
+        assert addresses(database_url) == ["a1b2", "a1b2", "c3d4"]
+        # A batch that is complete, returned or deleted makes room, and nothing of its address stays.
+        do_batch(second, one, rules, 3.0)
+        assert addresses(database_url) == ["a1b2", "c3d4"] and first.next_batch(three, rules, 3.0, "a1b2")
+        second.delete_participant(three)
+        assert addresses(database_url) == ["a1b2", "c3d4"]
+        assert second.return_abandoned(1800.0, 4000.0) and addresses(database_url) == []
+        assert_counts_are_true(database_url)
+        # With nothing left for somebody, that is what they are told.
+        do_batch(first, four, rules, 4000.0)
+        busy = BatchRules(size=2, target=25, most_batches=1, return_after=1e6, most_per_address=1)
+        assert first.next_batch(two, busy, 4001.0, "c3d4") and second.next_batch(four, busy, 4001.0, "c3d4") is None
+
+
+def test_two_servers_at_once_give_an_address_no_more_than_its_limit(database_url):
+    rules = BatchRules(size=2, target=25, most_batches=5, return_after=1800.0, most_per_address=3)
+    with Store.open(database_url) as first, Store.open(database_url) as second:
+        first.prepare(some_items(6), ("pc",), "f")
+        second.prepare(some_items(6), ("pc",), "f")
+        people = [arrive(first) for _ in range(10)]
+        works = [
+            lambda store=store, person=person: store.next_batch(person, rules, 1.0, "a1b2")
+            for person, store in zip(people, [first, second] * 5, strict=True)
+        ]
+        refused = [result for result in at_once(works) if isinstance(result, Refusal)]
+        assert [one.code for one in refused] == ["address-busy"] * 7
+        assert addresses(database_url) == ["a1b2"] * 3
+
+
+def test_of_an_address_only_a_few_characters_can_be_stored(store):
+    store.prepare(some_items(2), ("pc",), "f")
+    with pytest.raises(Refusal, match="address: expected 1 to 8 characters"):
+        store.next_batch(arrive(store), RULES, 0.0, "203.0.113.77")

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -89,9 +90,11 @@ def test_nothing_is_lost_and_people_go_on(old_url, caplog):
         assert store.practice("p2")["training-0"].passed
         assert store.join(None, "en", 43.0, {"PROLIFIC_PID": "5f1a"}).id == store.person("5f1a").id
         assert do_batch(store, "p1", now=44.0).batch_valid and do_batch(store, arrive(store, now=45.0), now=45.0)
+        one_each = replace(RULES, most_per_address=1)
+        assert store.next_batch(arrive(store, now=46.0), one_each, 46.0, "a1b2") is not None
         assert store.delete_participant("p1") == 1
     assert_counts_are_true(old_url)
-    assert old_url.startswith("postgresql") or "migrating from layout 1 to 2" in caplog.text
+    assert old_url.startswith("postgresql") or f"migrating from layout 1 to {LAYOUT_VERSION}" in caplog.text
 
 
 def describe(url):
@@ -128,6 +131,17 @@ def test_a_migrated_database_has_the_layout_of_a_new_one(old_url):
     assert describe(old_url) == migrated
 
 
+def test_a_database_of_layout_2_gets_the_table_of_addresses(old_url):
+    engine = sa.create_engine(parse_address(old_url))
+    with engine.begin() as connection:
+        for statement in (*migrations.MIGRATIONS[1], "UPDATE facts SET value = '2' WHERE name = 'layout'"):
+            connection.exec_driver_sql(statement)
+    assert "batch_addresses" not in sa.inspect(engine).get_table_names()
+    engine.dispose()
+    with open_old(old_url) as store:
+        assert store.participants().height == 2 and rows(old_url, "batch_addresses") == [[]]
+
+
 def test_servers_that_start_at_once_migrate_once(old_url):
     def serve():
         with open_old(old_url) as store:
@@ -160,7 +174,7 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(old_url, monkeypatch):
     assert {"name": "layout", "value": "1"} in rows(old_url, "facts")[0]
 
 
-@pytest.mark.parametrize(("layout", "message"), [("3", "newer version"), ("0", "not known"), ("x", "not known")])
+@pytest.mark.parametrize(("layout", "message"), [("4", "newer version"), ("0", "not known"), ("x", "not known")])
 def test_other_layouts_are_refused(old_url, layout, message):
     engine = sa.create_engine(parse_address(old_url))
     with engine.begin() as connection:

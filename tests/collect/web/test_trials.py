@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from web_visitors import StudyApp, middle_of, session_cookie
@@ -17,7 +20,7 @@ from hardlook.collect.study.ratings import RatingPlan, make_rating_study
 from hardlook.collect.study.reviews import make_review_study
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.web import trials
-from hardlook.collect.web.tokens import make_invitation_links
+from hardlook.collect.web.tokens import make_invitation_links, shorten_address
 from hardlook.world.planted import PlantedWorld
 
 PHASES = 1.5 + 2.0 + 1.5
@@ -384,6 +387,19 @@ def test_few_batches_are_open_at_one_address(make_study_app, clicks_study):
     assert fourth.post("/api/batch", {}).error == "address-busy"
     study_app.now += 301
     assert not fourth.batch()["done"]
+    assert_no_address_is_stored(study_app, "10.0.0.9")
+
+
+def assert_no_address_is_stored(study_app, address):
+    """No file of the database has the address in it; of open batches there are four characters that say nothing."""
+    database = Path(study_app.database.removeprefix("sqlite:///"))
+    for file in database.parent.glob(f"{database.name}*"):
+        assert address.encode() not in file.read_bytes()
+    with sqlite3.connect(database) as connection:
+        stored = connection.execute("SELECT address FROM batch_addresses").fetchall()
+    connection.close()
+    assert stored and all(re.fullmatch("[0-9a-f]{4}", one) for (one,) in stored)
+    assert {one for (one,) in stored} <= {shorten_address(study_app.study.secret, f"10.0.0.{n}") for n in (8, 9)}
 
 
 def test_a_batch_without_an_answer_goes_back_soon_and_one_with_an_answer_late(make_study_app, clicks_study):

@@ -30,11 +30,12 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, and_, bindparam, case, delete, func, insert, or_, select, update
 
 from hardlook.collect.store.database import Conflict, Database
 from hardlook.collect.store.participants import find_participant, set_columns, set_first, touch
 from hardlook.collect.store.records import (
+    ADDRESS,
     ID,
     Batch,
     BatchRules,
@@ -48,12 +49,14 @@ from hardlook.collect.store.records import (
     Trial,
     answer_row,
     check_number,
+    check_text,
     is_storable,
     never_too_quick,
 )
 from hardlook.collect.store.tables import (
     ANSWERS,
     ASSIGNMENTS,
+    BATCH_ADDRESSES,
     BATCHES,
     FACTS,
     FINGERPRINT,
@@ -93,6 +96,7 @@ _COUNT_WANTED: Select[tuple[Any]] = (
     .where(_WANTED, ~ITEMS.c.subject.startswith(CHECK_SUBJECT, autoescape=True))
 )
 _OPEN = BATCHES.c.state == "open"
+_COUNT_ADDRESS = select(func.count()).where(BATCH_ADDRESSES.c.address == bindparam("from"))
 _HAS_ANSWER = select(ANSWERS.c.key).join(ASSIGNMENTS, ASSIGNMENTS.c.id == ANSWERS.c.assignment)
 
 # Open batches that were left: not touched for long, or without an answer some time after they were assigned.
@@ -158,11 +162,6 @@ _OWN_BATCH = BATCHES.c.id == select(ASSIGNMENTS.c.batch).where(_THIS_TRIAL).scal
 
 # Locks the batch's row before its trials, so that a transaction that returns the batch at the same time waits.
 _TOUCH_BATCH = update(BATCHES).where(_OWN_BATCH, BATCHES.c.state == "open").values(touched=bindparam("at"))
-
-
-def list_with_open_batch(connection: Connection, ids: Collection[str]) -> set[str]:
-    """Those of these participants who have an open batch."""
-    return set(connection.scalars(select(BATCHES.c.participant).where(_OPEN, BATCHES.c.participant.in_(ids))))
 
 
 def list_devices_with_work(
@@ -256,8 +255,16 @@ def count_earned(connection: Connection, id: str, rules: BatchRules) -> int:
     return earned
 
 
-def next_batch(database: Database, catalogue: Catalogue, id: str, rules: BatchRules, now: float) -> Batch | None:
-    """The open batch of a participant, or a new one, or None when nothing is left for them."""
+def next_batch(
+    database: Database, catalogue: Catalogue, id: str, rules: BatchRules, now: float, address: str = ""
+) -> Batch | None:
+    """The open batch of a participant, or a new one, or None when nothing is left for them.
+
+    `address` (1 to 8 characters) is what is stored of the address that a new one is requested from: where
+    `most_per_address` batches of it are open, a new one is a `Refusal`. Without an address there is no such limit.
+    """
+    if address:
+        check_text("address", address, ADDRESS)
     device, open_batch = database.read(lambda opened: (_device(opened, id, catalogue), _open_batch(opened, id)))
     if open_batch is not None and open_batch.device != device:
         # The device was changed: what was answered on the old one is judged, the rest goes to others.
@@ -265,7 +272,7 @@ def next_batch(database: Database, catalogue: Catalogue, id: str, rules: BatchRu
         database.write(return_batch, open_batch.id, left, rules.needed, now, rules.is_too_quick)
     elif open_batch is None:
         return_abandoned(database, rules, now)
-    return database.write(_assign_batch, catalogue, id, rules, now)
+    return database.write(_assign_batch, catalogue, id, rules, now, address)
 
 
 def choose_neediest(
@@ -296,7 +303,9 @@ def choose_neediest(
     return chosen
 
 
-def _assign_batch(connection: Connection, catalogue: Catalogue, id: str, rules: BatchRules, now: float) -> Batch | None:
+def _assign_batch(
+    connection: Connection, catalogue: Catalogue, id: str, rules: BatchRules, now: float, address: str
+) -> Batch | None:
     touch(connection, id, now)
     open_batch = _open_batch(connection, id)
     if open_batch is not None:
@@ -307,15 +316,21 @@ def _assign_batch(connection: Connection, catalogue: Catalogue, id: str, rules: 
         device = _device(connection, id, catalogue)
         # A further batch waits for those who were promised their first one.
         free = not done.batches or _has_work(connection, catalogue, device, rules, now, id)
-        claimed = _claim(connection, catalogue, id, device, rules) if free else []
+        claimed = _claim(connection, catalogue, id, device, rules, address) if free else []
         if claimed:
-            return _write_batch(connection, catalogue, id, device, claimed, done.batches + 1, now)
+            batch = _write_batch(connection, catalogue, id, device, claimed, done.batches + 1, now)
+            if address:
+                connection.execute(insert(BATCH_ADDRESSES), {"batch": batch.id, "address": address})
+            return batch
     set_first(connection, id, now, "finished")
     return None
 
 
-def _claim(connection: Connection, catalogue: Catalogue, id: str, device: str, rules: BatchRules) -> list[str]:
-    # One transaction at a time: else all would choose the same few items from counts that are out of date.
+def _claim(
+    connection: Connection, catalogue: Catalogue, id: str, device: str, rules: BatchRules, address: str
+) -> list[str]:
+    # One transaction at a time: else all would choose the same few items from counts that are out of date, and two
+    # would both take the last place of an address.
     connection.execute(select(FACTS.c.value).where(FACTS.c.name == FINGERPRINT).with_for_update())
     taken = set(connection.scalars(select(ASSIGNMENTS.c.subject).where(ASSIGNMENTS.c.participant == id)))
     rows = connection.execute(_COUNTS, {"on": device, "most": rules.target}).all()
@@ -323,6 +338,9 @@ def _claim(connection: Connection, catalogue: Catalogue, id: str, device: str, r
     counts = [(item, here, int(everywhere)) for item, here, everywhere in rows]
     items = {name: item for name, item in catalogue.items.items() if not item.is_check}
     wanted = choose_neediest(counts, items, taken=taken, participant=id, size=rules.size)
+    if wanted and address and (connection.scalar(_COUNT_ADDRESS, {"from": address}) or 0) >= rules.most_per_address:
+        message = "Several people at your internet address are taking part right now. Try again in some minutes."
+        raise Refusal("address-busy", message)
     checks = _choose_checks(catalogue, taken, id, rules.checks) if wanted else []
     lock_progress(connection, device, [*wanted, *checks])
     # Checked again while writing: no item beyond its target, whatever was counted above.
@@ -437,6 +455,7 @@ def close_batch(
     )
     unanswered = and_(ASSIGNMENTS.c.batch == batch, ASSIGNMENTS.c.state == "assigned")
     connection.execute(update(ASSIGNMENTS).where(unanswered).values(state="returned"))
+    connection.execute(delete(BATCH_ADDRESSES).where(BATCH_ADDRESSES.c.batch == batch))
     closed = {"state": state, "valid": int(valid), "closed": now}
     connection.execute(update(BATCHES).where(BATCHES.c.id == batch).values(closed))
     return valid

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from hardlook.collect.store.tables import FACTS, LAYOUT_VERSION, lock_layout
 from hardlook.errors import DataError
 
-# From 0.1.0 to 0.2.0: the training round, the ids of crowdsourcing platforms, numbers of deleted participants.
+# From 0.1.0: the training round, the ids of crowdsourcing platforms, numbers of deleted participants.
 _FROM_1 = (
     """CREATE TABLE IF NOT EXISTS practice (
         participant VARCHAR(32) NOT NULL,
@@ -36,8 +36,19 @@ _FROM_1 = (
     "CREATE TABLE IF NOT EXISTS deleted_participants (number INTEGER NOT NULL, PRIMARY KEY (number))",
 )
 
+# From development versions of 0.2.0: the limit of open batches per address is shared by all servers.
+_FROM_2 = (
+    """CREATE TABLE IF NOT EXISTS batch_addresses (
+        batch VARCHAR(32) NOT NULL,
+        address VARCHAR(8) NOT NULL,
+        PRIMARY KEY (batch),
+        FOREIGN KEY(batch) REFERENCES batches (id)
+    )""",
+    "CREATE INDEX IF NOT EXISTS ix_batch_addresses_address ON batch_addresses (address)",
+)
+
 # Statements by the version that they start from.
-MIGRATIONS: Mapping[int, Sequence[str]] = {1: _FROM_1}
+MIGRATIONS: Mapping[int, Sequence[str]] = {1: _FROM_1, 2: _FROM_2}
 
 _IS_LAYOUT = FACTS.c.name == "layout"
 

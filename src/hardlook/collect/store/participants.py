@@ -28,6 +28,7 @@ from hardlook.collect.store.records import (
 from hardlook.collect.store.tables import (
     ANSWERS,
     ASSIGNMENTS,
+    BATCH_ADDRESSES,
     BATCHES,
     DELETED,
     FACTS,
@@ -182,6 +183,8 @@ def delete_participant(connection: Connection, id: str) -> int:
     connection.execute(select(FACTS.c.value).where(FACTS.c.name == FINGERPRINT).with_for_update())
     number = _find_number(connection, id)
     _take_back_progress(connection, id)
+    batches = select(BATCHES.c.id).where(BATCHES.c.participant == id)
+    connection.execute(delete(BATCH_ADDRESSES).where(BATCH_ADDRESSES.c.batch.in_(batches)))
     for table in (ANSWERS, ASSIGNMENTS, BATCHES, PRACTICE, PLATFORM_IDS):
         connection.execute(delete(table).where(table.c.participant == id))
     connection.execute(delete(PARTICIPANTS).where(own))

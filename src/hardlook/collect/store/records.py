@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,7 +38,7 @@ class Refusal(Exception):
     """A request of a participant that cannot be done; `code` is for programs, the message for people.
 
     Codes: unknown-participant, unknown-trial, unknown-device, no-device, already-answered, returned, key-used,
-    bad-value.
+    address-busy, bad-value.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -111,7 +112,8 @@ class BatchRules:
     answer `return_unanswered` seconds after it was assigned. `needed(n)` clicks of n must lie inside.
     `is_too_quick` judges the (mode, shown, received) of a batch's answers; a quick batch does not count and earns no
     code. With `code_for_valid` only batches that count earn one. A place is kept for who is in the practice until they
-    were inactive for `reserve_after` seconds; 0 keeps none.
+    were inactive for `reserve_after` seconds; 0 keeps none. At most `most_per_address` batches that were requested from
+    one address are open at the same time.
     """
 
     size: int
@@ -124,6 +126,7 @@ class BatchRules:
     is_too_quick: IsTooQuick = never_too_quick
     code_for_valid: bool = False
     reserve_after: float = 0.0
+    most_per_address: int = sys.maxsize
 
     @classmethod
     def of(cls, settings: StudySettings) -> BatchRules:
@@ -139,6 +142,7 @@ class BatchRules:
             settings.is_too_quick if settings.quick_batches == "drop" else never_too_quick,
             settings.code_for == "valid",
             RESERVE_SECONDS,
+            settings.limits.open_batches_per_address,
         )
 
 
@@ -193,7 +197,7 @@ class Tally:
 
 
 # Longest texts, in characters.
-KEY, LANGUAGE, INVITATION, DEVICE, ID, PERSON = 64, 16, 64, 8, 32, 128
+KEY, LANGUAGE, INVITATION, DEVICE, ID, PERSON, ADDRESS = 64, 16, 64, 8, 32, 128, 8
 _MAX_JSON_LENGTH = 10_000
 _MAX_INTEGER = 2**31 - 1
 

@@ -197,10 +197,6 @@ class Store:
         """What a participant did of the training round, by trial."""
         return self._database.read(participants.list_practice, id)
 
-    def with_open_batch(self, ids: Collection[str]) -> set[str]:
-        """Those of these participants who have an open batch."""
-        return self._database.read(batches.list_with_open_batch, ids)
-
     def devices_with_work(self, rules: BatchRules, now: float, participant: str = "") -> set[str]:
         """The devices on which a new participant, or one who has joined, would get a batch."""
         return batches.list_devices_with_work(self._database, self._load_catalogue(), rules, now, participant)
@@ -208,10 +204,6 @@ class Store:
     def wants_answers(self, rules: BatchRules) -> bool:
         """Whether answers are still wanted, be it that others are about to give them."""
         return self._database.read(batches.wants_answers, self._load_catalogue(), rules.target)
-
-    def return_left(self, rules: BatchRules, now: float) -> int:
-        """Return the batches that were left, by the times of the rules; how many."""
-        return batches.return_abandoned(self._database, rules, now)
 
     def count_earned(self, id: str, rules: BatchRules) -> int:
         """The complete batches of a participant that earn a completion code."""
@@ -240,9 +232,13 @@ class Store:
         """Note that a participant is active, which keeps their open batch."""
         self._database.write(participants.touch, id, now)
 
-    def next_batch(self, participant_id: str, rules: BatchRules, now: float) -> Batch | None:
-        """The open batch, else a new one of the items with the fewest answers, else None; then `finished` is set."""
-        return batches.next_batch(self._database, self._load_catalogue(), participant_id, rules, now)
+    def next_batch(self, participant_id: str, rules: BatchRules, now: float, address: str = "") -> Batch | None:
+        """The open batch, else a new one of the items with the fewest answers, else None; then `finished` is set.
+
+        With an `address` a new one is a `Refusal` where the rules allow no more open batches of it; all servers of a
+        database share the count.
+        """
+        return batches.next_batch(self._database, self._load_catalogue(), participant_id, rules, now, address)
 
     def trial(self, participant_id: str, trial_id: str) -> Trial | None:
         """A participant's own trial, or None."""

@@ -16,7 +16,7 @@ from hardlook.collect.study.tasks import Item
 from hardlook.errors import DataError
 
 # Raised with every change of the tables below; `migrations.py` has the steps from earlier ones.
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 FINGERPRINT, RULES = "fingerprint", "rules"
 _MAX_MODE, _MAX_SUBJECT = 16, 2000
 
@@ -115,6 +115,15 @@ sa.Index(
 )
 
 sa.Index("batches_by_state", BATCHES.c.state, BATCHES.c.touched)
+
+# From which address each open batch was requested, for the limit per address that all servers share: not the address
+# but a few bits of a keyed hash of it, which many addresses have in common. The row goes when the batch is closed.
+BATCH_ADDRESSES = sa.Table(
+    "batch_addresses",
+    METADATA,
+    sa.Column("batch", sa.ForeignKey("batches.id"), primary_key=True),
+    sa.Column("address", sa.String(8), nullable=False, index=True),
+)
 
 ASSIGNMENTS = sa.Table(
     "assignments",

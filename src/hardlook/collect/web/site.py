@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -15,7 +13,7 @@ from hardlook.collect.store.records import BatchRules, Participant
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.tasks import ClickTask
 from hardlook.collect.study.validity import ClickValidator
-from hardlook.collect.web.guard import MAX_KEYS, PublicAddress, RateLimiter, client_key
+from hardlook.collect.web.guard import PublicAddress, RateLimiter, client_key
 from hardlook.collect.web.refusals import RequestRefused
 from hardlook.collect.web.sessions import Session, Sessions, is_csrf_token, is_own_origin
 
@@ -26,34 +24,6 @@ if TYPE_CHECKING:
 
 Body = TypeVar("Body", bound=BaseModel)
 _MAX_FIELD_LENGTH = 80
-
-
-class BatchHolders:
-    """Who was handed a batch at which address, in memory alone; beyond `max_keys` the oldest address is dropped.
-
-    >>> holders = BatchHolders()
-    >>> holders.replace("10.0.0.7", {"a", "b"})
-    >>> sorted(holders.list("10.0.0.7")), sorted(holders.list("10.0.0.8"))
-    (['a', 'b'], [])
-    """
-
-    def __init__(self, max_keys: int = MAX_KEYS) -> None:
-        # Held from counting to handing out, so that two requests at once do not both take the last place.
-        self.lock = threading.Lock()
-        self._max_keys = max_keys
-        self._holders: OrderedDict[str, frozenset[str]] = OrderedDict()
-
-    def list(self, address: str) -> frozenset[str]:
-        """The participants at an address."""
-        return self._holders.get(address, frozenset())
-
-    def replace(self, address: str, participants: Collection[str]) -> None:
-        """Set the participants at an address."""
-        self._holders.pop(address, None)
-        if participants:
-            self._holders[address] = frozenset(participants)
-        while len(self._holders) > self._max_keys:
-            self._holders.popitem(last=False)
 
 
 @dataclass(frozen=True)
@@ -70,7 +40,6 @@ class Site:
     client_limiter: RateLimiter
     # Feedback pictures of the training round, by task id; cached, since drawing one takes a fifth of a second.
     feedback: dict[str, bytes] = field(default_factory=dict)
-    holders: BatchHolders = field(default_factory=BatchHolders)
 
     @cached_property
     def rules(self) -> BatchRules:

@@ -24,6 +24,7 @@ from hardlook.collect.web.pages import find_image_type, language_name, load_text
 from hardlook.collect.web.refusals import RequestRefused
 from hardlook.collect.web.sessions import make_csrf_token
 from hardlook.collect.web.site import Visit
+from hardlook.collect.web.tokens import shorten_address
 from hardlook.data.images import read_image
 from hardlook.reading import read_bytes
 
@@ -139,21 +140,9 @@ def get_batch(visit: Visit, body: EmptyBody) -> messages.BatchReply:
 
 def _assign_batch(visit: Visit) -> Batch | None:
     """The next batch; of people without an invitation, few at one address may have one open at the same time."""
-    site, id = visit.site, visit.participant.id
-    if visit.participant.invitation is not None:
-        return site.store.next_batch(id, site.rules, visit.now)
-    limit = site.study.settings.limits.open_batches_per_address
-    with site.holders.lock:
-        known = site.holders.list(visit.address) | {id}
-        holding = site.store.with_open_batch(known)
-        if len(holding - {id}) >= limit and site.store.return_left(site.rules, visit.now):
-            holding = site.store.with_open_batch(known)
-        if len(holding - {id}) >= limit and id not in holding:
-            message = "Several people at your internet address are taking part right now. Try again in some minutes."
-            raise RequestRefused(409, "address-busy", message)
-        batch = site.store.next_batch(id, site.rules, visit.now)
-        site.holders.replace(visit.address, holding | {id} if batch else holding - {id})
-    return batch
+    site, participant = visit.site, visit.participant
+    address = "" if participant.invitation is not None else shorten_address(site.study.secret, visit.address)
+    return site.store.next_batch(participant.id, site.rules, visit.now, address)
 
 
 def show_trial(visit: Visit, body: EmptyBody, trial: str) -> ShownTrial:
