@@ -5,6 +5,7 @@ Context's trainval_merged.json that mmsegmentation keeps.
 """
 
 import numpy as np
+import preset_folders
 import published_folders as folders
 import pytest
 
@@ -69,6 +70,56 @@ def test_pascal_context_459_counts_from_zero(tmp_path):
         dataset = presets.open_map_preset("pascal-context-459", tmp_path / name, "val")
         numbers = number(dataset)
         assert (numbers["accordion"], numbers["wool"], dataset.layout.ignored) == (0, 458, (65535,))
+
+
+def test_sans_folders_of_pascal_context(tmp_path):
+    for classes, ignored in ((59, 255), (459, 65535)):
+        preset_folders.make_san_context(tmp_path, [0, 1], classes)
+        name = "pascal-context" if classes == 59 else "pascal-context-459"
+        dataset = presets.open_map_preset(name, tmp_path, "val")
+        assert (list(dataset.maps), dataset.layout.ignored, len(number(dataset))) == (["a", "b"], (ignored,), classes)
+    assert number(presets.open_map_preset("pascal-context", tmp_path, "val"))["bag"] == 1
+
+
+def test_the_twenty_classes_of_voc_without_its_background(tmp_path):
+    made = {"voc": preset_folders.make_voc, "san": preset_folders.make_san_voc, "odise": preset_folders.make_odise_voc}
+    expected = {"voc": (1, 20, (0, 255)), "san": (0, 19, (255,)), "odise": (0, 19, (255,))}
+    for name, make in made.items():
+        make(tmp_path / name, [0, 1])
+        dataset = presets.open_map_preset("pascal-voc-20", tmp_path / name, "val")
+        numbers = number(dataset)
+        assert (numbers["aeroplane"], numbers["tvmonitor"], dataset.layout.ignored) == expected[name]
+        assert len(numbers) == 20
+        assert len(dataset.maps) == (1 if name == "voc" else 2)
+
+
+def test_objects_of_coco_and_ade20k(tmp_path):
+    preset_folders.make_coco_instances(tmp_path)
+    preset_folders.make_ade_instances(tmp_path)
+    coco, ade = (presets.open_instance_preset(name, tmp_path, "val", needs_images=True) for name in
+                 ("coco-instances", "ade20k-instances"))  # fmt: skip
+    assert (coco.images, ade.images) == (tmp_path / "val2017", tmp_path / "ADEChallengeData2016/images/validation")
+    assert set(coco.sources) == {"coco-instances annotations", "coco-instances images"}
+    with pytest.raises(DataError, match=r"found .*val2017/") as caught:
+        presets.open_instance_preset("coco-instances", tmp_path, "train", needs_images=True)
+    assert "annotations/instances_train2017.json" in caught.value.remedy
+    assert "with images in train2017" in caught.value.remedy
+
+
+def test_panoptic_coco_and_ade20k(tmp_path):
+    preset_folders.make_coco_panoptic(tmp_path)
+    preset_folders.make_ade_panoptic(tmp_path)
+    for name, images, segments in (
+        ("coco-panoptic", "val2017", "annotations/panoptic_val2017"),
+        ("ade20k-panoptic", "ADEChallengeData2016/images/validation", "ADEChallengeData2016/ade20k_panoptic_val"),
+    ):
+        files = presets.open_panoptic_preset(name, tmp_path, "val", needs_images=True)
+        assert (files.images, files.segments) == (tmp_path / images, tmp_path / segments)
+        assert set(files.sources) == {f"{name} {part}" for part in ("annotations", "segments", "images")}
+        with pytest.raises(DataError, match="no layout of") as caught:
+            presets.open_panoptic_preset(name, tmp_path, "train", needs_images=True)
+        assert "images" in caught.value.remedy or "train2017" in caught.value.remedy
+    assert presets.get_preset_labels("ade20k-panoptic") == "ade150"
 
 
 def test_ade20k_847_counts_from_zero(tmp_path):
@@ -167,9 +218,10 @@ def test_a_list_with_an_id_twice_is_refused(tmp_path):
 
 
 def test_every_row_of_the_table_names_its_origin_and_a_shipped_set():
-    layouts, instances = presets._read_table()
-    assert all(len(one.origin) > 20 for one in (*layouts, *instances))
-    for layout in layouts:
+    table = presets._read_table()
+    assert all(len(one.origin) > 20 for one in (*table.maps, *table.instances, *table.panoptic))
+    assert all(load_label_set(one.labels) for one in (*table.instances, *table.panoptic) if one.labels)
+    for layout in table.maps:
         if layout.labels:
             labels = load_label_set(layout.labels)
             numbers = presets.number_labels(layout, labels.names, labels.ids.tolist(), labels.category_ids.tolist())

@@ -97,13 +97,15 @@ class InstanceDataset:
     """Category names by id, ascending, and images in the file's order.
 
     `frequencies` are LVIS's groups by category id: r (rare), c (common), f (frequent); `synsets` the senses in WordNet
-    that LVIS states, such as `cat.n.01`; both are empty where the file has none.
+    that LVIS states, such as `cat.n.01`; both are empty where the file has none. `image_names` are the ids of images
+    that are texts, as in ADE20K's converted json, with the numbers that stand for them here: 1 for the first by name.
     """
 
     categories: Mapping[int, str]
     images: tuple[ImageObjects, ...]
     frequencies: Mapping[int, str] = field(default_factory=dict)
     synsets: Mapping[int, str] = field(default_factory=dict)
+    image_names: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_instances(path: Path | str) -> InstanceDataset:
@@ -115,7 +117,8 @@ def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDat
     """The dataset from the content of an instances.json; errors name `file`."""
     with reading(file, "not COCO's instance format", remedy=FORMAT):
         names = {int(category["id"]): str(category["name"]) for category in content["categories"]}
-        images = {int(image["id"]): image for image in content["images"]}
+        image_names = _number_named_images(content["images"])
+        images = {image_names.get(image["id"]) or int(image["id"]): image for image in content["images"]}
         sizes = {i: (int(image["height"]), int(image["width"])) for i, image in images.items()}
         problems = ProblemList()
         for i, (height, width) in sizes.items():
@@ -123,7 +126,7 @@ def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDat
                 problems.add(f"images whose size is negative or above {get_max_pixels()} pixels", i)
         if len(images) < len(content["images"]):
             problems.add("duplicate image ids", len(content["images"]) - len(images))
-        objects = _group_by_image(content["annotations"], sizes, names, problems)
+        objects = _group_by_image(content["annotations"], sizes, names, image_names, problems)
         federated = any(key in image for image in images.values() for key in LVIS_KEYS)
         if federated:
             _check_lvis_lists(images, names, problems)
@@ -134,7 +137,19 @@ def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDat
         problems.raise_if_any("invalid annotations", file=file, remedy="correct or remove these entries")
         made = [_make_image(i, image, objects.get(i, []), file, federated) for i, image in images.items()]
         synsets = {int(c["id"]): str(c["synset"]) for c in content["categories"] if c.get("synset")}
-    return InstanceDataset(dict(sorted(names.items())), tuple(made), groups, synsets)
+    return InstanceDataset(dict(sorted(names.items())), tuple(made), groups, synsets, image_names)
+
+
+def _number_named_images(images: Any) -> dict[str, int]:
+    """A number from 1 for each image whose id is a name, in their alphabetical order; empty where ids are numbers.
+
+    >>> _number_named_images([{"id": "ADE_val_00000002"}, {"id": "ADE_val_00000001"}])
+    {'ADE_val_00000001': 1, 'ADE_val_00000002': 2}
+    """
+    ids = [image["id"] for image in images]
+    if all(isinstance(one, str) for one in ids) and not all(one.isdigit() for one in ids):
+        return {name: number for number, name in enumerate(sorted(set(ids)), 1)}
+    return {}
 
 
 def _check_lvis_lists(images: Mapping[int, Any], names: Mapping[int, str], problems: ProblemList) -> None:
@@ -148,12 +163,17 @@ def _check_lvis_lists(images: Mapping[int, Any], names: Mapping[int, str], probl
 
 
 def _group_by_image(
-    annotations: Any, sizes: Mapping[int, tuple[int, int]], names: Mapping[int, str], problems: ProblemList
+    annotations: Any,
+    sizes: Mapping[int, tuple[int, int]],
+    names: Mapping[int, str],
+    image_names: Mapping[str, int],
+    problems: ProblemList,
 ) -> dict[int, list[Any]]:
     grouped: defaultdict[int, list[Any]] = defaultdict(list)
     seen = set()
     for annotation in annotations:
         i, image = annotation["id"], annotation["image_id"]
+        image = image_names.get(image, image)
         if i in seen:
             problems.add("duplicate annotation ids", i)
         seen.add(i)
@@ -253,8 +273,8 @@ def parse_results(
     for position, row in enumerate(rows):
         if not isinstance(row, dict):
             problems.add("entries that are not detections, at positions", position)
-        elif not isinstance(image := row.get("image_id"), int) or image not in sizes:
-            problems.add("image ids that are not in the ground truth", repr(image))
+        elif not isinstance(image := _find_image(row, truth), int) or image not in sizes:
+            problems.add("image ids that are not in the ground truth", repr(row.get("image_id")))
         elif not isinstance(category := row.get("category_id"), int) or category not in truth.categories:
             problems.add("category ids that are not in the ground truth", repr(category))
         elif not isinstance(score := row.get("score"), int | float):
@@ -277,6 +297,12 @@ def parse_results(
         )
         for i, c in columns.items()
     }  # fmt: skip
+
+
+def _find_image(row: Mapping[str, Any], truth: InstanceDataset) -> Any:
+    """The id of a detection's image; a name as the number that stands for it."""
+    image = row.get("image_id")
+    return truth.image_names.get(image) if isinstance(image, str) else image
 
 
 def _add_box_or_mask(

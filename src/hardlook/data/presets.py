@@ -3,8 +3,10 @@
 `presets.toml` is the table of layouts, with the origin of each fact. A dataset may have several layouts (as published,
 as converted for mmsegmentation or detectron2); the first whose folders are there is read.
 
->>> list_presets()
-('ade20k', 'ade20k-847', 'pascal-context', 'pascal-context-459', 'cityscapes', 'coco-stuff', 'lvis')
+>>> list_presets()[:5]
+('ade20k', 'ade20k-847', 'pascal-context', 'pascal-context-459', 'pascal-voc-20')
+>>> list_instance_presets(), list_panoptic_presets()
+(('lvis', 'coco-instances', 'ade20k-instances'), ('coco-panoptic', 'ade20k-panoptic'))
 >>> get_preset_labels("cityscapes")
 'cityscapes19'
 """
@@ -17,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from hardlook.errors import DataError, OptionError
 from hardlook.reading import reading
@@ -57,6 +59,24 @@ class InstanceLayout:
     image_folders: tuple[str, ...]
     splits: Mapping[str, str]
     origin: str
+    labels: str | None = None
+    image_splits: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PanopticLayout:
+    """Where a panoptic dataset has its json, the PNGs of its segments and its images."""
+
+    dataset: str
+    roots: tuple[str, ...]
+    annotations: tuple[str, ...]
+    segments: tuple[str, ...]
+    images: tuple[str, ...]
+    splits: Mapping[str, str]
+    origin: str
+    labels: str | None = None
+    image_splits: Mapping[str, str] = field(default_factory=dict)
+    spellings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,25 +106,51 @@ class InstanceFiles:
     sources: Mapping[str, Path]
 
 
+@dataclass(frozen=True)
+class PanopticFiles:
+    """A split of a panoptic dataset: its json, the folder of its PNGs, that of its images, and all of them by name.
+
+    `spellings` are names of the json with those that the label set has in their place.
+    """
+
+    annotations: Path
+    segments: Path
+    images: Path | None
+    sources: Mapping[str, Path]
+    spellings: Mapping[str, str] = field(default_factory=dict)
+
+
 def list_presets() -> tuple[str, ...]:
     """The names of all datasets in the table."""
-    layouts, instances = _read_table()
-    return tuple(dict.fromkeys([*(one.dataset for one in layouts), *(one.dataset for one in instances)]))
+    table = _read_table()
+    return tuple(dict.fromkeys(one.dataset for one in (*table.maps, *table.instances, *table.panoptic)))
 
 
 def list_map_presets() -> tuple[str, ...]:
     """The names of the datasets of label maps."""
-    return tuple(dict.fromkeys(layout.dataset for layout in _read_table()[0]))
+    return tuple(dict.fromkeys(layout.dataset for layout in _read_table().maps))
+
+
+def list_instance_presets() -> tuple[str, ...]:
+    """The names of the datasets of annotated objects."""
+    return tuple(layout.dataset for layout in _read_table().instances)
+
+
+def list_panoptic_presets() -> tuple[str, ...]:
+    """The names of the panoptic datasets."""
+    return tuple(layout.dataset for layout in _read_table().panoptic)
 
 
 def get_preset_labels(name: str) -> str | None:
-    """The shipped label set of a dataset of label maps; None where it has none."""
-    return next((layout.labels for layout in _read_table()[0] if layout.dataset == name), None)
+    """The shipped label set of a dataset; None where it has none."""
+    table = _read_table()
+    every = (*table.maps, *table.instances, *table.panoptic)
+    return next((layout.labels for layout in every if layout.dataset == name), None)
 
 
 def open_map_preset(name: str, folder: Path, split: str) -> MapDataset:
     """The label maps of a split in the first layout that is there; a `DataError` lists what was expected and found."""
-    layouts = [layout for layout in _read_table()[0] if layout.dataset == name]
+    layouts = [layout for layout in _read_table().maps if layout.dataset == name]
     expected = []
     for layout in layouts:
         word = _find_split(layout, split)
@@ -124,22 +170,44 @@ def open_map_preset(name: str, folder: Path, split: str) -> MapDataset:
 
 def open_instance_preset(name: str, folder: Path, split: str, *, needs_images: bool) -> InstanceFiles:
     """The json and the images of a split; a `DataError` lists what was expected and found."""
-    layout = next(layout for layout in _read_table()[1] if layout.dataset == name)
+    layout = next(layout for layout in _read_table().instances if layout.dataset == name)
     word = _find_split(layout, split)
     choices = [choice.format(split=word) for choice in layout.annotations]
     annotations = next((folder / choice for choice in choices if (folder / choice).is_file()), None)
-    for images in (folder / choice for choice in layout.images):
+    folders_of_images = [choice.format(split=layout.image_splits.get(split, word)) for choice in layout.images]
+    for images in (folder / choice for choice in folders_of_images):
         present = {part: images / part for part in layout.image_folders if (images / part).is_dir()}
         if present:
             break
     else:
         images, present = None, {}
     if annotations is None or (needs_images and images is None):
-        folders = " or ".join(layout.image_folders)
-        where = ", ".join("PATH" if choice == "." else choice for choice in layout.images)
+        folders = "images" if layout.image_folders == (".",) else " or ".join(layout.image_folders)
+        where = ", ".join("PATH" if choice == "." else choice for choice in folders_of_images)
         raise _missing(name, folder, [f"{' or '.join(choices)} with {folders} in {where}"])
     sources = {f"{name} annotations": annotations}
-    return InstanceFiles(annotations, images, {**sources, **{f"{name} {part}": path for part, path in present.items()}})
+    named = {f"{name} {'images' if part == '.' else part}": path for part, path in present.items()}
+    return InstanceFiles(annotations, images, {**sources, **named})
+
+
+def open_panoptic_preset(name: str, folder: Path, split: str, *, needs_images: bool) -> PanopticFiles:
+    """The json, the PNGs and the images of a split; a `DataError` lists what was expected and found."""
+    layout = next(layout for layout in _read_table().panoptic if layout.dataset == name)
+    word = _find_split(layout, split)
+    for root in (folder / choice for choice in layout.roots):
+        files = (root / choice.format(split=word) for choice in layout.annotations)
+        annotations = next((file for file in files if file.is_file()), None)
+        segments = _find_folder(root, layout.segments, word)
+        images = _find_folder(root, layout.images, layout.image_splits.get(split, word))
+        if annotations and segments and (images or not needs_images):
+            sources = {f"{name} annotations": annotations, f"{name} segments": segments}
+            sources |= {f"{name} images": images} if images else {}
+            return PanopticFiles(annotations, segments, images, sources, layout.spellings)
+    parts = [" or ".join(layout.annotations), " or ".join(layout.segments)]
+    expected = [part.format(split=word) for part in parts]
+    if needs_images:
+        expected.append(" or ".join(layout.images).format(split=layout.image_splits.get(split, word)))
+    raise _missing(name, folder, [" with ".join(expected)])
 
 
 def number_labels(
@@ -147,7 +215,7 @@ def number_labels(
 ) -> tuple[int, ...]:
     """What the layout's label maps write for each label.
 
-    >>> layout = next(one for one in _read_table()[0] if one.numbering == "alphabetical" and one.offset == 1)
+    >>> layout = next(one for one in _read_table().maps if one.numbering == "alphabetical" and one.offset == 1)
     >>> number_labels(layout, ["cow", "table", "bag"], [0, 1, 2], [0, 1, 2])
     (2, 3, 1)
     """
@@ -160,7 +228,7 @@ def number_labels(
     return tuple(number + layout.offset for number in numbers[layout.numbering])
 
 
-def _find_split(layout: Layout | InstanceLayout, split: str) -> str:
+def _find_split(layout: Layout | InstanceLayout | PanopticLayout, split: str) -> str:
     if split not in layout.splits:
         raise OptionError(
             f"{layout.dataset} has no split {split!r}", remedy=f"give --split {' or '.join(layout.splits)}"
@@ -204,13 +272,21 @@ def _missing(name: str, folder: Path, expected: Iterable[str]) -> DataError:
     return DataError(what, file=folder, remedy=remedy)
 
 
+class _Table(NamedTuple):
+    maps: tuple[Layout, ...]
+    instances: tuple[InstanceLayout, ...]
+    panoptic: tuple[PanopticLayout, ...]
+
+
 @cache
-def _read_table() -> tuple[tuple[Layout, ...], tuple[InstanceLayout, ...]]:
+def _read_table() -> _Table:
     table = tomllib.loads(files("hardlook.data").joinpath("presets.toml").read_text(encoding="utf-8"))
 
     def freeze(row: Mapping[str, Any]) -> dict[str, Any]:
         return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
-    return tuple(Layout(**freeze(row)) for row in table["layout"]), tuple(
-        InstanceLayout(**freeze(row)) for row in table["instances"]
+    return _Table(
+        tuple(Layout(**freeze(row)) for row in table["layout"]),
+        tuple(InstanceLayout(**freeze(row)) for row in table["instances"]),
+        tuple(PanopticLayout(**freeze(row)) for row in table["panoptic"]),
     )

@@ -7,6 +7,7 @@ from contextlib import redirect_stdout
 
 import cv2
 import numpy as np
+import preset_folders
 import published_folders as folders
 import pytest
 from rich.console import Console
@@ -15,7 +16,7 @@ from hardlook.errors import DataError, OptionError
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.launch import launch
 from hardlook.open_vocabulary.ap.options import OpenApOptions
-from hardlook.open_vocabulary.ap.units import list_sources, list_units, read_unit
+from hardlook.open_vocabulary.ap.units import list_sources, list_units, prepare_unit, read_unit
 from hardlook.report.terminal import print_scorecard
 from hardlook.similarity.label_sets import load_label_set
 
@@ -291,3 +292,36 @@ def test_synsets_of_the_json_are_senses_without_labels(tmp_path):
     assert again.get("open-ap").value == own.scorecard.get("open-ap").value
     judged, empty = benchmark.qualities(own.records, own.options)["image-open-ap50"].to_list()
     assert judged == pytest.approx(0.2 * 0.2) and np.isnan(empty)
+
+
+def test_ade20ks_objects_pair_by_the_names_of_images(tmp_path):
+    truth = preset_folders.make_ade_instances(tmp_path)
+    preset_folders.write_results(tmp_path / "inference" / "coco_instances_results.json", truth, {149: 7})
+    options = OpenApOptions(data={"ade20k-instances": tmp_path}, pred=tmp_path / "inference")
+    assert options.labels == "ade150"
+    units = list_units(options)
+    assert [unit.id for unit in units] == ["ADE_val_00000001", "ADE_val_00000002"]
+    assert [unit.payload.stored.category_ids.tolist() for unit in units] == [[7, 7], [7, 7]]
+    assert set(list_sources(options)) == {"ade20k-instances annotations", "pred"}
+    content = json.loads(truth.read_text())
+    content["images"].reverse()  # ties of scores must not depend on the order of the file
+    truth.write_text(json.dumps(content))
+    assert [unit.payload.objects.id for unit in list_units(options)] == [2, 1]
+
+
+def test_a_detection_of_an_unknown_image_name_is_refused(tmp_path):
+    truth = preset_folders.make_ade_instances(tmp_path)
+    results = tmp_path / "coco_instances_results.json"
+    preset_folders.write_results(results, truth)
+    results.write_text(results.read_text().replace("ADE_val_00000002", "ADE_val_00000009"))
+    with pytest.raises(DataError, match="ADE_val_00000009"):
+        list_units(OpenApOptions(data={"ade20k-instances": tmp_path}, pred=results))
+
+
+def test_coco_is_read_from_its_folder_for_a_model(tmp_path):
+    preset_folders.make_coco_instances(tmp_path)
+    options = OpenApOptions(data={"coco-instances": tmp_path})
+    assert options.labels == "coco80"
+    unit = prepare_unit(list_units(options)[0])
+    assert unit.id == "000000000139"
+    assert unit.payload.image.shape == (4, 6, 3)

@@ -2,6 +2,7 @@ import json
 import tarfile
 
 import numpy as np
+import preset_folders
 import published_folders as folders
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -384,3 +385,14 @@ def test_an_asymmetric_matrix_is_taken_when_it_is_said_to_be_meant(tmp_path):
     card = launch("open-miou", out=tmp_path / "run", given={**given, "asymmetric": True}).scored.scorecard
     assert card.get("open-pixel-accuracy").value == 0.75
     assert "rows true" in next(one.meaning for one in card.readings if one.name == "similarity")
+
+
+def test_detectron2s_numbers_of_pascal_context_are_alphabetical(tmp_path):
+    preset_folders.make_san_context(tmp_path, [1])
+    preset_folders.write_masks(tmp_path / "out" / "sem_seg_predictions.json", {
+        stem: np.ones((4, 6), int) for stem in ("a", "b")
+    })  # fmt: skip
+    options = OpenMiouOptions(data={"pascal-context": tmp_path}, pred=tmp_path / "out", pred_numbering="alphabetical")
+    unit = prepare_unit(list_units(options)[0])
+    assert (unit.payload.truth_map == unit.payload.predicted_map).all()
+    assert unit.payload.labels[unit.payload.truth_map[0, 0]] == "bag"

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from hardlook.data.presets import open_instance_preset
+from hardlook.data.presets import get_preset_labels, open_instance_preset
 from hardlook.data.stored_files.columns import SUMMARY
 from hardlook.data.stored_files.python_objects import take_objects
 from hardlook.errors import HardlookError, OptionError
@@ -31,7 +31,7 @@ PROTOCOL = "protocol"
 class OpenApOptions(SimilarityOptions):
     """Options of `hardlook run open-ap`."""
 
-    split: str = option("val", "Which split of --data lvis=DIR or hf-dataset=DIR.", changes="units", added=True)
+    split: str = option("val", "Which split of a published dataset or of hf-dataset=DIR.", changes="units", added=True)
     columns: str = option("", SUMMARY, changes="units", added=True)
     iou: Literal["segm", "bbox"] = option("segm", "What overlaps: masks (segm) or boxes (bbox).", changes="answers")
     max_detections: int = option(
@@ -52,9 +52,13 @@ class OpenApOptions(SimilarityOptions):
     @model_validator(mode="before")
     @classmethod
     def _take_labels_of_published_dataset(cls, given: Any) -> Any:
-        """The options with LVIS's own json, which has the senses, as the labels of `--data lvis=PATH`."""
+        """The options with the label set of `--data coco-instances=PATH`; for LVIS its own json, which has senses."""
         data = given.get("data") if isinstance(given, dict) else None
-        if not isinstance(data, dict) or "lvis" not in data or given.get("labels") is not None:
+        if not isinstance(data, dict) or given.get("labels") is not None:
+            return given
+        if known := [labels for name in data if (labels := get_preset_labels(str(name)))]:
+            return {**given, "labels": known[0]}
+        if "lvis" not in data:
             return given
         try:
             files = open_instance_preset("lvis", Path(data["lvis"]), given.get("split", "val"), needs_images=False)

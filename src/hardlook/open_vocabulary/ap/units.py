@@ -1,8 +1,9 @@
 """Units of open AP: images with their objects and, where they are stored, their detections.
 
-Five sources: the planted world (no data given), `--data instances=FILE --data images=DIR` with a model, `--data
-lvis=DIR`, datasets with images inside of files or objects (`hardlook.data.stored_files.sources`), and stored detections
-by `--gt instances.json --pred results.json`, the latter also as detectron2's output folder, and beside the others.
+Five sources: the planted world (no data given), `--data instances=FILE --data images=DIR` with a model, a published
+dataset (`--data lvis=DIR`, `coco-instances`, `ade20k-instances`), datasets with images inside of files or objects
+(`hardlook.data.stored_files.sources`), and stored detections by `--gt instances.json --pred results.json`, the latter
+also as detectron2's output folder, and beside the others.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from hardlook.data.coco_detection import (
 )
 from hardlook.data.detectron2 import INSTANCES, find_output
 from hardlook.data.images import find_image, read_image
-from hardlook.data.presets import InstanceFiles, open_instance_preset
+from hardlook.data.presets import InstanceFiles, list_instance_presets, open_instance_preset
 from hardlook.data.stored_files import Stored, read_stored_image
 from hardlook.data.stored_files.sources import OBJECT_SOURCES, find_source, list_source_files, read_object_samples
 from hardlook.errors import DataError, OptionError
@@ -45,7 +46,8 @@ _MAX_OBJECTS = 1000  # so that annotation ids of different scenes differ
 _MAX_LISTED = 12
 _REMEDY = (
     "give --gt instances.json --pred results.json, or --data instances=FILE --data images=DIR with --model, or "
-    f"--data lvis=DIR or one of {', '.join(OBJECT_SOURCES)} with --model or --pred, or no data"
+    f"--data NAME=DIR with --model or --pred, NAME one of {', '.join((*list_instance_presets(), *OBJECT_SOURCES))}, or "
+    "no data"
 )
 
 
@@ -75,10 +77,11 @@ class InstanceImage:
 def list_sources(options: OpenApOptions) -> Mapping[str, Path | str]:
     """What the units come from, by name."""
     sources = list_given_sources(options, pred_labels=options.pred_labels)
-    if files := _open_lvis(options):
-        sources.pop("lvis")
+    if files := _open_preset(options):
+        [name] = options.data
+        sources.pop(name)
         # Detections that are stored do not depend on the images.
-        used = files.sources if options.pred is None else {"lvis annotations": files.annotations}
+        used = files.sources if options.pred is None else {f"{name} annotations": files.annotations}
         sources.update(used)
     if stored := _find_stored(options):
         sources.pop(stored)
@@ -88,7 +91,7 @@ def list_sources(options: OpenApOptions) -> Mapping[str, Path | str]:
 
 def list_units(options: OpenApOptions) -> Sequence[Unit]:
     """One unit per image; ids are file stems (image ids where stems repeat), or `scene-0007` for the planted world."""
-    if files := _open_lvis(options):
+    if files := _open_preset(options):
         return _list_dataset(options, files.annotations, files.images)
     if stored := _find_stored(options):
         return _list_stored(stored, options)
@@ -113,11 +116,12 @@ def _describe_scenes(options: OpenApOptions) -> InstanceImage:
     return InstanceImage(CATEGORIES, options.iou, options.keep_predictions)
 
 
-def _open_lvis(options: OpenApOptions) -> InstanceFiles | None:
-    """The files of `--data lvis=DIR`; None where it is not given alone."""
-    if set(options.data) != {"lvis"} or options.gt:
+def _open_preset(options: OpenApOptions) -> InstanceFiles | None:
+    """The files of a published dataset such as `--data lvis=DIR`; None where none is given alone."""
+    if len(options.data) != 1 or options.gt or next(iter(options.data)) not in list_instance_presets():
         return None
-    return open_instance_preset("lvis", options.data["lvis"], options.split, needs_images=options.pred is None)
+    [(name, folder)] = options.data.items()
+    return open_instance_preset(name, folder, options.split, needs_images=options.pred is None)
 
 
 def _find_stored(options: OpenApOptions) -> str | None:

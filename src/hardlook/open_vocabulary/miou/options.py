@@ -14,7 +14,7 @@ from hardlook.harness.scorecard import Reading
 from hardlook.metrics.mean_iou import MeanOver
 from hardlook.open_vocabulary.options import SceneOptions, SimilarityOptions, similarity_readings
 
-Numbering = Literal["index", "one-based", "category-id"]
+Numbering = Literal["index", "one-based", "category-id", "alphabetical"]
 
 MEAN_OVER: dict[str, str] = {
     "detectron2": "sum over classes with ground truth, divided by classes with ground truth or prediction",
@@ -31,7 +31,8 @@ class SemanticOptions(SceneOptions):
     )
     numbering: Numbering = option(
         "index",
-        "Numbers in label maps: index from 0, one-based with 0 ignored (ADE20K's own), or COCO's category-id.",
+        "Numbers in label maps: index from 0, one-based with 0 ignored (ADE20K's own), COCO's category-id, or "
+        "alphabetical from 0 (Pascal Context 59).",
         changes="answers",
     )
     pred_numbering: Numbering | None = option(

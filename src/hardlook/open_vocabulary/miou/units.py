@@ -393,7 +393,12 @@ def _list_numbers(labels: LabelSet, numbering: Numbering) -> tuple[int, ...]:
 
     >>> _list_numbers(load_label_set("coco80"), "category-id")[10:13]
     (11, 13, 14)
+    >>> _list_numbers(load_label_set("pc59"), "alphabetical")[:3]  # aeroplane, bicycle, bird: 2 is the bed
+    (0, 5, 6)
     """
+    if numbering == "alphabetical":
+        ordered = sorted(labels.names)
+        return tuple(ordered.index(name) for name in labels.names)
     numbers = labels.category_ids if numbering == "category-id" else labels.ids + (numbering == "one-based")
     return tuple(numbers.tolist())
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -103,8 +104,11 @@ class PanopticAnnotations:
                     problems.add(f"category {category}, which is not described, in images", table.image_id)
         problems.raise_if_any("segments of unknown categories", file=path, remedy=remedy)
 
-    def build_vocabulary(self, path: Path) -> PanopticVocabulary:
-        """The vocabulary of the categories, in the file's order; names equal after normalisation are an error."""
+    def build_vocabulary(self, path: Path, spellings: Mapping[str, str] = MappingProxyType({})) -> PanopticVocabulary:
+        """The vocabulary of the categories, in the file's order; names equal after normalisation are an error.
+
+        `spellings` are names of the file with other ones in their place.
+        """
         seen: dict[str, str] = {}
         problems = ProblemList()
         for category in self.categories.values():
@@ -114,7 +118,8 @@ class PanopticAnnotations:
             seen.setdefault(name, category.name)
         remedy = "labels pair by name: give each its own"
         problems.raise_if_any("two categories have one name", file=path, remedy=remedy)
-        names, things = zip(*((one.name, one.thing) for one in self.categories.values()), strict=True)
+        every = self.categories.values()
+        names, things = zip(*((spellings.get(one.name, one.name), one.thing) for one in every), strict=True)
         return PanopticVocabulary(names, things)
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from pydantic import model_validator
+
+from hardlook.data.presets import get_preset_labels
 from hardlook.harness.options import option, read_reading
 from hardlook.harness.scorecard import Reading
 from hardlook.open_vocabulary.options import SimilarityOptions, similarity_readings
@@ -17,12 +21,23 @@ CROWDS = {
 class OpenPqOptions(SimilarityOptions):
     """Options of `hardlook run open-pq`."""
 
+    split: str = option("val", "Which split of a published dataset.", changes="units", added=True)
     gt_masks: Path | None = option(
         None, "Folder of the true PNGs; by default the one named as the --gt file, without .json.", changes="units"
     )
     pred_masks: Path | None = option(
         None, "Folder of the predicted PNGs; by default the one named as the --pred file.", changes="answers"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_labels_of_published_dataset(cls, given: Any) -> Any:
+        """The options with the label set of `--data coco-panoptic=PATH` and the like, where no other is given."""
+        data = given.get("data") if isinstance(given, dict) else None
+        if not isinstance(data, dict) or given.get("labels") is not None:
+            return given
+        known = [labels for name in data if (labels := get_preset_labels(str(name)))]
+        return {**given, "labels": known[0]} if known else given
 
 
 def get_crowds_reading(options: OpenPqOptions) -> str:

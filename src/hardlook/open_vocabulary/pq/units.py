@@ -1,8 +1,9 @@
 """Units of open PQ: images with their true segments and, where they are stored, their predicted ones.
 
-Three sources: the planted world (no data given), `--data panoptic=JSON --data segments=DIR --data images=DIR` for a
-model, and stored predictions by `--gt JSON --gt-masks DIR --pred JSON --pred-masks DIR`, where `--pred` may be
-detectron2's output folder, with predictions.json and the PNGs.
+Four sources: the planted world (no data given), a published dataset (`--data coco-panoptic=DIR`, `ade20k-panoptic`)
+with a model or `--pred`, `--data panoptic=JSON --data segments=DIR --data images=DIR` for a model, and stored
+predictions by `--gt JSON --gt-masks DIR --pred JSON --pred-masks DIR`. `--pred` may be detectron2's output folder, with
+predictions.json and the PNGs.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 import numpy as np
 
 from hardlook.data.coco_panoptic import decode_ids
 from hardlook.data.detectron2 import PANOPTIC, find_output
 from hardlook.data.images import read_image
+from hardlook.data.presets import PanopticFiles, list_panoptic_presets, open_panoptic_preset
 from hardlook.data.problems import ProblemList
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
@@ -71,7 +74,12 @@ def list_sources(options: OpenPqOptions) -> Mapping[str, Path | str]:
     """What the units come from, by name."""
     masks = {f"{side}_masks": _find_masks(options, side) for side in ("gt", "pred") if getattr(options, side)}
     files = {"pred": find_output(options.pred, PANOPTIC)} if options.pred else {}
-    return {**list_given_sources(options, pred_labels=options.pred_labels), **files, **masks}
+    sources = {**list_given_sources(options, pred_labels=options.pred_labels), **files, **masks}
+    if preset := _open_preset(options):
+        sources.pop(next(iter(options.data)))
+        # Predictions that are stored do not depend on the images.
+        sources.update({name: path for name, path in preset.sources.items() if path != preset.images or not files})
+    return sources
 
 
 def list_units(options: OpenPqOptions) -> Sequence[Unit]:
@@ -82,7 +90,8 @@ def list_units(options: OpenPqOptions) -> Sequence[Unit]:
         vocabulary = content.truth.vocabulary
         if content.predicted:
             vocabulary, _ = join_vocabularies(vocabulary, content.predicted.vocabulary)
-        with reading(options.gt or options.data.get("panoptic"), "the labels cannot be used"):
+        given = options.gt or options.data.get("panoptic") or next(iter(options.data.values()), None)
+        with reading(given, "the labels cannot be used"):
             check_similarity(vocabulary.names, options, complete=options.pred is not None)
     return units
 
@@ -167,29 +176,57 @@ def _find_masks(options: OpenPqOptions, side: str) -> Path:
     return folder
 
 
+def _open_preset(options: OpenPqOptions) -> PanopticFiles | None:
+    """The files of a published dataset such as `--data coco-panoptic=DIR`; None where the options name none."""
+    named = [name for name in options.data if name in list_panoptic_presets()]
+    if named and (len(options.data) > 1 or options.gt or options.gt_masks):
+        remedy = "leave out --gt and other --data; stored predictions of its images go beside it as --pred"
+        raise OptionError(f"--data {named[0]} has its own images and segments", remedy=remedy)
+    if not named:
+        return None
+    return open_panoptic_preset(named[0], options.data[named[0]], options.split, needs_images=options.pred is None)
+
+
 def _list_images(options: OpenPqOptions) -> list[Unit]:
     data = options.data
+    if preset := _open_preset(options):
+        truth = _read_truth(options, preset.annotations, preset.segments, preset.images, preset.spellings)
+        if options.pred is None:
+            return list(truth[0].values())
+        return _list_stored(options, truth, find_output(options.pred, PANOPTIC), preset.spellings)
     if options.gt or options.pred:
         if not (options.gt and options.pred):
-            raise OptionError("--gt and --pred go together", remedy="give both JSON files and their folders of PNGs")
-        return _list_stored(options, options.gt, find_output(options.pred, PANOPTIC))
+            remedy = "give both JSON files and their folders of PNGs"
+            raise OptionError("--gt and --pred go together", remedy=remedy)
+        truth = _read_truth(options, options.gt, _find_masks(options, "gt"), data.get("images"))
+        return _list_stored(options, truth, find_output(options.pred, PANOPTIC))
     if not data:
         return list_scenes(options, _describe_scenes(options))
     if set(data) == {"panoptic", "segments", "images"}:
         units, _, _ = _read_truth(options, data["panoptic"], data["segments"], data["images"])
         return list(units.values())
-    remedy = "give --data panoptic=JSON --data segments=DIR --data images=DIR, or --gt JSON --pred JSON"
+    remedy = (
+        "give --data panoptic=JSON --data segments=DIR --data images=DIR, or --gt JSON --pred JSON, or a published "
+        f"dataset as --data NAME=DIR: {', '.join(list_panoptic_presets())}"
+    )
     raise OptionError(f"--data {', '.join(sorted(data))}: no reader for this data", remedy=remedy)
 
 
+_Truth = tuple[dict[str, Unit], PanopticVocabulary, dict[int, int]]
+
+
 def _read_truth(
-    options: OpenPqOptions, path: Path, masks: Path, images: Path | None
-) -> tuple[dict[str, Unit], PanopticVocabulary, dict[int, int]]:
+    options: OpenPqOptions,
+    path: Path,
+    masks: Path,
+    images: Path | None,
+    spellings: Mapping[str, str] = MappingProxyType({}),
+) -> _Truth:
     """Units by image id, the vocabulary, and where each category id is in it."""
     content = read_annotations(path)
     if not content.categories:
         raise DataError("the truth lists no categories", file=path, remedy="add their id, name and isthing")
-    vocabulary = content.build_vocabulary(path)
+    vocabulary = content.build_vocabulary(path, spellings)
     if options.labels:
         check_kinds(vocabulary, options.labels, path)
     places = _number(content.categories)
@@ -209,11 +246,13 @@ def _read_truth(
     return units, vocabulary, places
 
 
-def _list_stored(options: OpenPqOptions, gt: Path, pred: Path) -> list[Unit]:
-    true_units, vocabulary, places = _read_truth(options, gt, _find_masks(options, "gt"), options.data.get("images"))
+def _list_stored(
+    options: OpenPqOptions, truth: _Truth, pred: Path, spellings: Mapping[str, str] = MappingProxyType({})
+) -> list[Unit]:
+    true_units, vocabulary, places = truth
     content = read_annotations(pred)
     if content.categories:
-        vocabulary, places = content.build_vocabulary(pred), _number(content.categories)
+        vocabulary, places = content.build_vocabulary(pred, spellings), _number(content.categories)
     elif options.pred_labels:
         labels = load_label_set(options.pred_labels)
         vocabulary = PanopticVocabulary(labels.names, tuple(labels.things.tolist()))
