@@ -1,6 +1,7 @@
 """Arguments from the command line: converted by annotation, refused with the list of what is accepted."""
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ class Model:
         note: str = "",
         either: int | str = 0,
         names: list[str] | None = None,
+        words: Sequence[str] = (),
         anything: Any = None,
         bare=3,
     ) -> None: ...
@@ -47,6 +49,9 @@ class Model:
         ("either", "7", 7),
         ("either", "seven", "seven"),
         ("names", "a,b", ["a", "b"]),
+        ("words", "a,b", ("a", "b")),
+        ("words", "a", ("a",)),
+        ("words", "", ()),
         ("anything", "as it is", "as it is"),
         ("bare", "4", 4),
     ],

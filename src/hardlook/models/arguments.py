@@ -143,7 +143,9 @@ def _convert(value: Any, expected: Any) -> Any:
             return None
         raise _ConversionError("none was expected")
     if expected in (tuple, list) or origin in (tuple, list, Sequence):
-        return _convert_sequence(value, list if origin is list or expected is list else tuple, inner)
+        # A tuple without an ellipsis has a fixed length; any other sequence has any.
+        every = (*inner, ...) if origin is Sequence else inner
+        return _convert_sequence(value, list if origin is list or expected is list else tuple, every)
     return _convert_scalar(value, expected)
 
 
