@@ -290,18 +290,37 @@ def map_names(
     ask: Annotated[
         bool | None, typer.Option("--ask/--no-ask", help="Ask for each name; default: on a terminal.")
     ] = None,
+    free: Annotated[
+        bool, typer.Option("--free", help="NAMES holds phrases in a model's own words: show what each is taken for.")
+    ] = False,
+    labels: Annotated[
+        str | None, typer.Option("--labels", help="With --free: the data's label set, whose names are words too.")
+    ] = None,
+    senses: Annotated[
+        str, typer.Option("--senses", help="With --free: context (other phrases of the image count) or first.")
+    ] = "context",
     as_json: arguments.Json = False,
 ) -> None:
     """Find the senses of a new vocabulary: asks on a terminal, else writes a table to edit. Nothing is guessed.
+
+    With --free, show the noun and the sense that `--pred-words free` takes each phrase for. The file has one phrase per
+    line and an empty line between images, or is JSON with the phrases of each image.
 
     Examples:
       hardlook labels map names.txt --out labels.csv
 
       hardlook labels map warehouse.txt --out warehouse.csv --no-ask
+
+      hardlook labels map phrases.txt --free --labels coco133
     """
     from hardlook.errors import OptionError
     from hardlook.similarity.sense_mapping import map_label_file
 
+    if free:
+        _show_phrases(names, labels, senses, out, as_json)
+        return
+    if labels is not None:
+        raise OptionError("--labels is for phrases in free words", remedy="add --free, or leave it out")
     out = out or names.with_name(f"{names.stem}-senses.csv")
     if out.suffix.lower() != ".csv":
         raise OptionError(f"--out {out} must be a .csv file", remedy=f"--out {out.with_suffix('.csv')}")
@@ -313,6 +332,34 @@ def map_names(
     typer.echo(f"{out}: {', '.join(f'{count} {state}' for state, count in counts.items())}")
     if counts["chosen"] < sum(counts.values()):
         typer.echo("Candidates of open labels follow as comments: edit the table, or run this command again.")
+
+
+def _show_phrases(file: Path, labels: str | None, senses: str, out: Path | None, as_json: bool) -> None:
+    """Print what the phrases of a file are taken for, or write it to a CSV file; count those without a sense."""
+    import csv
+
+    from hardlook.similarity.label_sets import load_label_set
+    from hardlook.similarity.phrase_files import describe_phrases, read_phrases
+
+    names = load_label_set(labels).names if labels else ()
+    rows = describe_phrases(read_phrases(file), names, senses)
+    unknown = sum(row["synset"] is None and row["label"] is None for row in rows)
+    if out is not None:
+        with out.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    if as_json:
+        print_json({"phrases": rows, "unknown": unknown, "out": None if out is None else str(out)})
+        return
+    if out is None:
+        titles = ("phrase", "noun", "sense", "rule", "gloss")
+        shown = [
+            (row["phrase"], row["noun"], row["label"] or row["synset"] or "none", row["rule"], row["gloss"])
+            for row in rows
+        ]
+        _print_table(titles, shown)
+    typer.echo(f"{'' if out is None else f'{out}: '}{len(rows)} phrases, {unknown} without a sense")
 
 
 def _format_sense(synset: str | None, hypernym: str | None) -> str:

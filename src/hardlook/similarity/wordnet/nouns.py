@@ -133,9 +133,25 @@ class Nouns:
             raise IndexError(f"expected a synset's index in 0..{len(self) - 1}, got {index}")
         return int(index)
 
+    def __contains__(self, word: str) -> bool:
+        """Whether WordNet has the word as it is written: in lower case, `_` for spaces."""
+        return word in self._words
+
+    def list_forms(self, word: str) -> tuple[str, ...]:
+        """What `senses` looks a word up as: each spelling, then its singulars; WordNet need not have any of them.
+
+        >>> load_nouns().list_forms("Mice")
+        ('mice', 'mouse')
+        """
+        forms = (form for spelling in list_spellings(word) for form in self._list_spelled_forms(spelling))
+        return tuple(dict.fromkeys(forms))
+
+    def _list_spelled_forms(self, spelling: str) -> tuple[str, ...]:
+        return (spelling, *list_singulars(spelling, self._exceptions))
+
     def _find_synsets(self, word: str) -> tuple[int, ...]:
         for spelling in list_spellings(word):
-            forms = (spelling, *list_singulars(spelling, self._exceptions))
+            forms = self._list_spelled_forms(spelling)
             if found := dict.fromkeys(index for form in forms for index in self._words.get(form, [])):
                 return tuple(found)
         return ()
