@@ -11,7 +11,7 @@ import tiny_sam
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.conformance import check_model
-from hardlook.models.families.zero_shot import ZeroShotSegmenter, drop_repeated, list_encoders, list_windows
+from hardlook.models.families.zero_shot import ZeroShotSegmenter, list_encoders, list_windows
 from hardlook.models.identity import ModelIdentity
 from hardlook.models.named_model import NamedModel
 from hardlook.models.registry import build, find
@@ -168,14 +168,19 @@ def test_a_promptable_segmenter_proposes_from_a_grid_of_points(hub_folder, tmp_p
     assert set(names) == {hub_folder("clip"), tmp_path}
 
 
-def test_repeated_masks_are_dropped_by_their_iou():
-    rng = np.random.default_rng(0)
-    masks = rng.random((12, 6, 6)) < 0.6
-    kept = drop_repeated(masks, 0.5)
-    for place in range(12):
-        ious = [(masks[place] & masks[one]).sum() / (masks[place] | masks[one]).sum() for one in kept if one != place]
-        assert (max(ious, default=0) <= 0.5) or place not in kept
-        assert place in kept or max(ious) > 0.5
+def test_maskclip_is_the_dense_segmenter_of_an_encoder_by_argument(hub_folder, pictures):
+    folder = hub_folder("clip")
+    model = build("maskclip", "semantic-segmenter", {"encoder": f"hf:{folder}", "labels": WORDS})
+    dense = build(f"zero-shot:hf:{folder}", "semantic-segmenter", {"labels": WORDS})
+    for one, other in zip(model.segment(pictures), dense.segment(pictures), strict=True):
+        assert np.array_equal(one, other)
+    assert [finding.line() for finding in check_model(model, "semantic-segmenter") if not finding.passed] == []
+    given = {"encoder": "clip", "labels": WORDS, "encoder_args": f"path={folder}", "window": "1"}
+    assert build("maskclip", "semantic-segmenter", given).conduct.startswith("windows of 1")
+    with pytest.raises(ModelError, match="needs an image-text-encoder"):
+        build("maskclip", "semantic-segmenter", {"encoder": "grabcut", "labels": WORDS})
+    with pytest.raises(ModelError, match="needs a value for 'encoder'"):
+        build("maskclip", "semantic-segmenter", {"labels": WORDS})
 
 
 def test_errors_name_the_remedy(hub_folder, pictures):

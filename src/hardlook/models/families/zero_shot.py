@@ -5,12 +5,10 @@ text is most similar to it (Zhou et al., "Extract free dense labels from CLIP", 
 patches is asked for windows that slide over the image instead. With `proposals` it is an instance segmenter: masks of
 another model, each named by the encoder as it sees the mask's crop.
 
->>> import numpy as np
+`maskclip` is the first of these under a name of its own, with the encoder as an argument.
+
 >>> list_windows(10, 4), list_windows(3, 4)
 ([0, 2, 4, 6], [0])
->>> masks = np.array([[[1, 1, 0]], [[1, 1, 1]], [[0, 0, 1]]], bool)
->>> drop_repeated(masks, 0.6)
-[1, 2]
 """
 
 from __future__ import annotations
@@ -30,8 +28,9 @@ from hardlook.models.families.hub_folders import list_cached_models
 from hardlook.models.families.words import TEMPLATES, read_templates, read_words
 from hardlook.models.identity import sources_of
 from hardlook.models.named_model import NamedModel, OuterModel, build_inner
+from hardlook.models.open_vocabulary.proposals import INSTANCES, PANOPTIC, PROMPTABLE, build_proposer, propose
 from hardlook.models.registry import find, list_models
-from hardlook.models.roles import Clicks, Image, Instances, LabelMap
+from hardlook.models.roles import Image, Instances, LabelMap
 from hardlook.models.wrapping.detections import find_boxes
 from hardlook.models.wrapping.outputs import softmax
 
@@ -42,8 +41,6 @@ GREY = (124, 116, 104)
 
 LOGIT_SCALE = 100.0
 """What CLIP multiplies cosines by before the softmax; for encoders that do not say theirs."""
-
-_REPEATED = 0.8  # masks of neighbouring points that overlap by more are one
 
 
 class ZeroShotSegmenter(OuterModel):
@@ -96,9 +93,10 @@ class ZeroShotSegmenter(OuterModel):
             raise ModelError(
                 "the zero-shot model has no masks to name",
                 remedy="--model-arg proposals=MODEL: a promptable segmenter, such as hf:facebook/sam-vit-base, or an "
-                "instance segmenter",
+                "instance or panoptic segmenter",
             )
-        return [self._name_masks(image, *self._propose(image)) for image in images]
+        found = [(image, *propose(self._proposals, [image], self._points)) for image in images]
+        return [self._name_masks(image, one.masks, one.scores) for image, one in found]
 
     def _encode_labels(self, prompts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """(labels, D) float32 of unit length: the mean over each label's prompts."""
@@ -133,28 +131,7 @@ class ZeroShotSegmenter(OuterModel):
             counts[top : top + side, left : left + side] += 1
         return np.asarray(sums / counts, np.float32)
 
-    def _propose(self, image: Image) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
-        """Masks (n, H, W) and their scores (n,); a promptable segmenter is clicked on a grid of points."""
-        assert self._proposals is not None
-        model = self._proposals.model
-        if hasattr(model, "detect"):
-            (found,) = model.detect([image])
-            return np.asarray(found.masks, bool), np.asarray(found.scores, np.float32)
-        height, width = image.shape[:2]
-        steps = (np.arange(self._points) + 0.5) / self._points
-        clicks = [
-            Clicks(np.array([[x * width - 0.5, y * height - 0.5]], np.float32), np.array([True]))
-            for y in steps
-            for x in steps
-        ]
-        answers = [np.asarray(answer.mask, bool) for answer in model.open(image).predict(clicks)]
-        masks = np.stack([mask for mask in answers if mask.any()] or [np.zeros((height, width), bool)])
-        masks = masks[drop_repeated(masks, _REPEATED)]
-        return masks, np.ones(len(masks), np.float32)
-
     def _name_masks(self, image: Image, masks: NDArray[np.bool_], scores: NDArray[np.float32]) -> Instances:
-        drawn = masks.any(axis=(1, 2))
-        masks, scores = masks[drawn], scores[drawn]
         boxes = find_boxes(masks)
         if not len(masks):
             return Instances(masks, boxes, scores, np.zeros(0, np.int32))
@@ -181,22 +158,6 @@ def list_windows(length: int, side: int) -> list[int]:
     return [int(start) for start in np.linspace(0, length - side, count).round()]
 
 
-def drop_repeated(masks: NDArray[np.bool_], most: float) -> list[int]:
-    """Places of the masks that are kept, large ones first: no two of them have an IoU above `most`."""
-    areas = masks.sum(axis=(1, 2))
-    kept: list[int] = []
-    for place in np.argsort(-areas, kind="stable").tolist():
-        for other in kept:
-            if areas[place] <= most * areas[other]:
-                continue
-            shared = int(np.count_nonzero(masks[place] & masks[other]))
-            if shared > most * (areas[place] + areas[other] - shared):
-                break
-        else:
-            kept.append(place)
-    return kept
-
-
 def build_zero_shot(
     name: str,
     labels: tuple[str, ...] = (),
@@ -215,10 +176,10 @@ def build_zero_shot(
 
     `labels` are words, a file or a label set; `templates` prompts with `{label}`, or a file of them: a label's vector
     is the mean over all. `proposals` is a promptable segmenter, clicked at `points` x `points` places, or an instance
-    segmenter, whose masks are named; around a mask its crop is `surrounding`: grey, or the image. `threshold` is the
-    probability below which no label is predicted. `size` is the side of the encoder's square input in pixels, by
-    default that of its training; `window` the side of sliding windows, as a share of the image's shorter side, for
-    encoders without patch features. `encoder_args` and `proposal_args` are key=value with commas between.
+    or panoptic segmenter, whose masks are named; around a mask its crop is `surrounding`: grey, or the image.
+    `threshold` is the probability below which no label is predicted. `size` is the side of the encoder's square input
+    in pixels, by default that of its training; `window` the side of sliding windows, as a share of the image's shorter
+    side, for encoders without patch features. `encoder_args` and `proposal_args` are key=value with commas between.
     """
     if not 0 <= threshold < 1:
         raise OptionError(f"threshold {threshold} is not a probability", remedy="from 0 to below 1")
@@ -231,10 +192,36 @@ def build_zero_shot(
     encoder = build_inner(name, "image-text-encoder", encoder_args, device=device)
     found = None
     if proposals:
-        roles = find(proposals).card.roles
-        role = "instance-segmenter" if "instance-segmenter" in roles else "promptable-segmenter"
-        found = build_inner(proposals, role, proposal_args, device=device)
+        found = build_proposer(proposals, proposal_args, roles=(INSTANCES, PROMPTABLE, PANOPTIC), device=device)
     return ZeroShotSegmenter(encoder, labels, templates, found, threshold, size, window, points, surrounding)
+
+
+def build_maskclip(
+    encoder: str,
+    labels: tuple[str, ...] = (),
+    templates: tuple[str, ...] = TEMPLATES,
+    encoder_args: str = "",
+    threshold: float = 0.0,
+    size: int = 0,
+    window: float = 0.5,
+    device: str = "cpu",
+) -> ZeroShotSegmenter:
+    """Any encoder of images and texts as a semantic segmenter of free words: `zero-shot:ENCODER` without proposals.
+
+    `encoder` is a name of the registry, such as hf:FOLDER-OR-ID of a CLIP; the other arguments are those of
+    `build_zero_shot`.
+    """
+    find_roles(encoder)
+    return build_zero_shot(
+        encoder,
+        labels,
+        templates,
+        encoder_args=encoder_args,
+        threshold=threshold,
+        size=size,
+        window=window,
+        device=device,
+    )
 
 
 def find_roles(name: str) -> tuple[str, ...]:

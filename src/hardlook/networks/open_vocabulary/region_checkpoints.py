@@ -83,7 +83,8 @@ def build_random_regions(size: str, *, seed: int, prompted: bool) -> tuple[Regio
         raise OptionError(f"there is no CLIP {size!r} for regions", remedy=f"one of {', '.join(known)}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network, tower = RegionClassifier(size, prompts=3 if prompted else 0), CLIP(text=TEXT_SIZES[size])
+        tower = CLIP(text=TEXT_SIZES[size])  # drawn first: texts are the same with a mask prompt and without
+        network = RegionClassifier(size, prompts=3 if prompted else 0)
     return network.eval().requires_grad_(False), tower.eval().requires_grad_(False)
 
 
