@@ -338,8 +338,8 @@ def _show_phrases(file: Path, labels: str | None, senses: str, out: Path | None,
     """Print what the phrases of a file are taken for, or write it to a CSV file; count those without a sense."""
     import csv
 
+    from hardlook.similarity.free_words.phrase_files import describe_phrases, read_phrases
     from hardlook.similarity.label_sets import load_label_set
-    from hardlook.similarity.phrase_files import describe_phrases, read_phrases
 
     names = load_label_set(labels).names if labels else ()
     rows = describe_phrases(read_phrases(file), names, senses)

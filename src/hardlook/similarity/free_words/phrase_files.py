@@ -17,7 +17,7 @@ from typing import Any, cast, get_args
 
 from hardlook.errors import DataError, OptionError
 from hardlook.reading import read_json, reading
-from hardlook.similarity.phrases import SenseChoice, map_phrases, suggest
+from hardlook.similarity.free_words.phrases import SenseChoice, map_phrases, suggest
 from hardlook.similarity.wordnet.nouns import load_nouns
 
 _REMEDY = (

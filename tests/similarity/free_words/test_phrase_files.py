@@ -6,7 +6,7 @@ import json
 import pytest
 
 from hardlook.errors import DataError, OptionError
-from hardlook.similarity.phrase_files import describe_phrases, read_numbered_phrases, read_phrases
+from hardlook.similarity.free_words.phrase_files import describe_phrases, read_numbered_phrases, read_phrases
 
 
 def write(path, text):

@@ -7,8 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hardlook.errors import DataError
-from hardlook.similarity.label_sets import load_label_set
-from hardlook.similarity.phrases import (
+from hardlook.similarity.free_words.phrases import (
     BREAKS,
     check_known,
     list_visible_senses,
@@ -17,6 +16,7 @@ from hardlook.similarity.phrases import (
     parse_class_name,
     suggest,
 )
+from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.wordnet.nouns import load_nouns, read_lines
 
 

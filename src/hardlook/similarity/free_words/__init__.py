@@ -1,0 +1,1 @@
+"""Words of a model's own choosing: phrases, their nouns and senses."""
