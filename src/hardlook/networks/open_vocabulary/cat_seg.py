@@ -95,25 +95,12 @@ class CATSeg(nn.Module):
 
         Images are stretched to 640 x 640 pixels, whatever their shape, which four windows of 384 x 384 cover.
         """
-        stretched = functional.interpolate(images, (SQUARE, SQUARE), mode="bilinear", align_corners=False)
-        corners = [
-            (top, left) for top in range(0, SQUARE - TILE + 1, STRIDE) for left in range(0, SQUARE - TILE + 1, STRIDE)
-        ]
-        views = [stretched[..., top : top + TILE, left : left + TILE] for top, left in corners]
-        views.append(functional.interpolate(images, (TILE, TILE), mode="bilinear", align_corners=False))
+        views = [cut_stretched(image) for image in images]
         # One image after the other, the windows of each in order.
-        logits = self(normalise(torch.stack(views, 1).flatten(0, 1)), text)
-        scores = functional.interpolate(logits, (TILE, TILE), mode="bilinear", align_corners=False).sigmoid()
-        scores = scores.reshape(len(images), len(views), *scores.shape[1:])
-        total = scores.new_zeros(len(images), len(text), SQUARE, SQUARE)
-        count = scores.new_zeros(SQUARE, SQUARE)
-        for number, (top, left) in enumerate(corners):
-            total[..., top : top + TILE, left : left + TILE] += scores[:, number]
-            count[top : top + TILE, left : left + TILE] += 1
-        whole = functional.interpolate(scores[:, -1], (SQUARE, SQUARE), mode="bilinear", align_corners=False)
-        mean = (total / count + whole) / 2
+        logits = self(torch.cat([one.pixels for one in views]), text)
+        parts = logits.split([len(one.pixels) for one in views])
         wanted = size or (images.shape[-2], images.shape[-1])
-        return functional.interpolate(mean, wanted, mode="bilinear", align_corners=False)
+        return torch.stack([one.merge(part, wanted) for one, part in zip(views, parts, strict=True)])
 
     def loss(self, logits: Tensor, labels: Tensor, ignored: int = 255) -> Tensor:
         """The mean binary cross-entropy of logits (B, C, h, w) at the size of labels (B, H, W).
@@ -126,6 +113,94 @@ class CATSeg(nn.Module):
         targets = (targets * known[..., None]).movedim(-1, 1).to(logits.dtype)
         losses = functional.binary_cross_entropy_with_logits(logits, targets, reduction="none")
         return losses.mean() if self.released else losses.movedim(1, -1)[known].mean()
+
+
+@dataclass(frozen=True)
+class Views:
+    """Windows of an image and, last, the whole of it: `pixels` (N, 3, 384, 384), normalised.
+
+    Windows have their upper left `corners` in a canvas of `size` (height, width), of which `inner` is the image, and
+    so is `whole` of the last view.
+    """
+
+    pixels: Tensor
+    corners: tuple[tuple[int, int], ...]
+    size: tuple[int, int]
+    inner: tuple[int, int]
+    whole: tuple[int, int]
+
+    def merge(self, logits: Tensor, size: tuple[int, int]) -> Tensor:
+        """Scores (C, *size): the mean of those of the windows, averaged where they overlap, and of the whole.
+
+        `logits` (N, C, h, w) are those of the views.
+        """
+        scores = functional.interpolate(logits, (TILE, TILE), mode="bilinear", align_corners=False).sigmoid()
+        total, count = scores.new_zeros(logits.shape[1], *self.size), scores.new_zeros(self.size)
+        for (top, left), one in zip(self.corners, scores, strict=False):
+            total[..., top : top + TILE, left : left + TILE] += one
+            count[top : top + TILE, left : left + TILE] += 1
+        height, width = self.inner
+        whole = scores[-1:, :, : self.whole[0], : self.whole[1]]
+        whole = functional.interpolate(whole, self.inner, mode="bilinear", align_corners=False)
+        mean = ((total / count)[None, :, :height, :width] + whole) / 2
+        return functional.interpolate(mean, size, mode="bilinear", align_corners=False)[0]
+
+    def label(self, logits: Tensor, size: tuple[int, int], most: int = 16) -> Tensor:
+        """The class (*size) with the largest score; `most` classes are merged at a time, to bound memory."""
+        best = torch.full(size, -torch.inf, device=logits.device)
+        chosen = torch.zeros(size, dtype=torch.int64, device=logits.device)
+        for start in range(0, logits.shape[1], most):
+            highest, place = self.merge(logits[:, start : start + most].float(), size).max(0)
+            chosen = torch.where(highest > best, place + start, chosen)
+            best = torch.maximum(best, highest)
+        return chosen
+
+
+def cut_stretched(image: Tensor) -> Views:
+    """Views of an image (3, h, w) of values 0 to 255 by the released evaluation: stretched to 640 x 640 pixels.
+
+    Four windows cover it; the whole image is stretched to 384 x 384.
+    """
+    size = (SQUARE, SQUARE)
+    stretched = functional.interpolate(image[None], size, mode="bilinear", align_corners=False)
+    whole = functional.interpolate(image[None], (TILE, TILE), mode="bilinear", align_corners=False)
+    return _make_views(normalise(stretched), normalise(whole), size, (TILE, TILE))
+
+
+def cut_undistorted(image: Tensor) -> Views:
+    """Views of an image (3, h, w) of values 0 to 255 whose sides keep their ratio: windows of the image as it is.
+
+    The whole image is made so small that its longer side has 384 pixels. CLIP's mean colour fills what is no image.
+    """
+    height, width = image.shape[-2:]
+    scale = TILE / max(height, width)
+    small = (max(1, round(height * scale)), max(1, round(width * scale)))
+    normalised = normalise(image[None])
+    whole = functional.interpolate(normalised, small, mode="bilinear", align_corners=False, antialias=scale < 1)
+    return _make_views(_fill(normalised), _fill(whole), (height, width), small)
+
+
+def _fill(images: Tensor) -> Tensor:
+    """Images (1, 3, h, w) with zeros below and to the right, where they are smaller than a window."""
+    height, width = images.shape[-2:]
+    return functional.pad(images, (0, max(0, TILE - width), 0, max(0, TILE - height)))
+
+
+def _make_views(canvas: Tensor, whole: Tensor, inner: tuple[int, int], part: tuple[int, int]) -> Views:
+    height, width = canvas.shape[-2:]
+    corners = tuple((top, left) for top in list_starts(height) for left in list_starts(width))
+    windows = [canvas[..., top : top + TILE, left : left + TILE] for top, left in corners]
+    return Views(torch.cat([*windows, whole]), corners, (height, width), inner, part)
+
+
+def list_starts(length: int) -> list[int]:
+    """Where windows start along a side of that many pixels, at least 384; the last ends where the side does.
+
+    >>> list_starts(384), list_starts(640), list_starts(853)
+    ([0], [0, 256], [0, 256, 469])
+    """
+    starts = list(range(0, length - TILE + 1, STRIDE))
+    return starts if starts[-1] + TILE == length else [*starts, length - TILE]
 
 
 class _Head(nn.Module):
@@ -326,16 +401,26 @@ class _LinearAttention(nn.Module):
         self.k = nn.Linear(2 * WIDTH, WIDTH)
         self.v = nn.Linear(WIDTH, WIDTH)
 
-    def forward(self, x: Tensor, word: Tensor) -> Tensor:
-        """Tokens (N, C, 128), one for each class, with guidance (N, C, 128)."""
-        joined, split = torch.cat((x, word), 2), (*x.shape[:2], HEADS, -1)
-        query, key, value = (
-            project(given).reshape(split) for project, given in ((self.q, joined), (self.k, joined), (self.v, x))
-        )
-        query, key = functional.elu(query) + 1, functional.elu(key) + 1
-        found = torch.einsum("nthd,nhdv->nthv", query, torch.einsum("nshd,nshv->nhdv", key, value))
-        total = torch.einsum("nthd,nhd->nth", query, key.sum(1))
-        return (found / (total[..., None] + 1e-6)).flatten(2)
+    def forward(self, x: Tensor, word: Tensor, filler: tuple[Tensor, Tensor], missing: int) -> Tensor:
+        """Tokens (N, C, 128), one for each class, with guidance (N, C, 128).
+
+        They also attend to `missing` copies of a filler, a token with guidance, each (1, 1, 128). All copies have the
+        same key and value, which are therefore computed once.
+        """
+        query, (key, value) = self._split(self.q(torch.cat((x, word), 2))), self._read(x, word)
+        query = functional.elu(query) + 1
+        products, total = torch.einsum("nshd,nshv->nhdv", key, value), key.sum(1)
+        if missing:
+            key, value = (one[0, 0] for one in self._read(*filler))
+            products, total = products + missing * torch.einsum("hd,hv->hdv", key, value), total + missing * key
+        found = torch.einsum("nthd,nhdv->nthv", query, products)
+        return (found / (torch.einsum("nthd,nhd->nth", query, total)[..., None] + 1e-6)).flatten(2)
+
+    def _read(self, x: Tensor, word: Tensor) -> tuple[Tensor, Tensor]:
+        return functional.elu(self._split(self.k(torch.cat((x, word), 2)))) + 1, self._split(self.v(x))
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[:2], HEADS, -1)
 
 
 class ClassAggregation(nn.Module):
@@ -361,12 +446,8 @@ class ClassAggregation(nn.Module):
         cells = grid[0] * grid[1]
         tokens = pooled.reshape(batch, WIDTH, classes, cells).permute(0, 3, 2, 1).flatten(0, 1)
         guide = word.repeat_interleave(cells, 0)
-        if classes < CLASSES:
-            filled = (len(tokens), CLASSES - classes, WIDTH)
-            tokens = torch.cat((tokens, self.padding_tokens.to(tokens.dtype).expand(filled)), 1)
-            guide = torch.cat((guide, self.padding_guidance.to(guide.dtype).expand(filled)), 1)
-        tokens = tokens + self.attention(self.norm1(tokens), guide)
-        tokens = tokens[:, :classes]
+        filler = (self.norm1(self.padding_tokens), self.padding_guidance.to(guide.dtype))
+        tokens = tokens + self.attention(self.norm1(tokens), guide, filler, max(0, CLASSES - classes))
         tokens = tokens + self.MLP(self.norm2(tokens))
         found = tokens.reshape(batch, cells, classes, WIDTH).permute(0, 3, 2, 1).reshape(batch, -1, *grid)
         if grid != (height, width):

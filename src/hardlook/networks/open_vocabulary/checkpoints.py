@@ -58,7 +58,7 @@ def _find_tensors(content: Any) -> dict[str, StoredTensor]:
 
 @dataclass(frozen=True)
 class TwoFiles:
-    """How the file `weights` of a network, called `title`, and the file `clip` of the CLIP `clip_title` belong together.
+    """The file `weights` of the network called `title` and the file `clip` of the CLIP `clip_title`, joined.
 
     `is_clip` tells of an entry whether CLIP's file has it, `rename` gives CLIP's tensors the network's names,
     `constants` are entries that are known or that inference never reads: they may be missing or have another shape.

@@ -125,6 +125,15 @@ def average_prompts(features: Tensor, prompts: int) -> Tensor:
     return functional.normalize(unit.reshape(-1, prompts, unit.shape[1]).mean(1), dim=-1)
 
 
+def take_best_names(logits: Tensor, counts: Sequence[int]) -> Tensor:
+    """Logits (..., classes) of logits (..., names), where the names of a class, `counts` of them, lie side by side.
+
+    >>> take_best_names(torch.tensor([[1.0, 5.0, 3.0]]), [2, 1])
+    tensor([[5., 3.]])
+    """
+    return torch.stack([names.amax(-1) for names in logits.split(list(counts), -1)], -1)
+
+
 def split_names(label: str, *, released: bool = False) -> tuple[str, ...]:
     """The names of a class, which commas separate, without blanks around them, none of them twice.
 

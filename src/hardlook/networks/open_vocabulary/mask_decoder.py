@@ -23,6 +23,7 @@ from hardlook.networks.mask_transformer import (
     sine_positions,
 )
 from hardlook.networks.open_vocabulary.clip_convnext import pool_regions
+from hardlook.networks.open_vocabulary.clip_text import take_best_names
 
 LARGEST_SCALE = 100.0
 
@@ -125,4 +126,4 @@ def compare(vectors: Tensor, text: Tensor, counts: Sequence[int], logit_scale: T
         raise ValueError(f"{len(text)} rows of text for {sum(counts)} names and the void")
     cosines = functional.normalize(vectors, dim=-1) @ text.to(vectors.dtype).T
     logits = logit_scale.exp().clamp(max=LARGEST_SCALE) * cosines
-    return torch.stack([names.amax(2) for names in torch.split(logits, [*counts, 1], 2)], 2)
+    return take_best_names(logits, [*counts, 1])

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.open_vocabulary.clip_text import CLIP, TEXT_SIZES
+from hardlook.networks.open_vocabulary.clip_text import CLIP, TEXT_SIZES, take_best_names
 from hardlook.networks.open_vocabulary.clip_vit import (
     VIT_SIZES,
     Block,
@@ -65,18 +65,22 @@ class SAN(nn.Module):
         self.clip_rec_head = MaskRecogniser(clip, clip.layers - self.size.extracting)
         self.ov_classifier = TextClassifier(self.size.clip)
 
-    def forward(self, images: Tensor, text: Tensor, depths: Sequence[int] = (BLOCKS,)) -> list[tuple[Tensor, Tensor]]:
+    def forward(
+        self, images: Tensor, text: Tensor, depths: Sequence[int] = (BLOCKS,), counts: Sequence[int] = ()
+    ) -> list[tuple[Tensor, Tensor]]:
         """Mask logits (B, 100, h, w) and class logits (B, 100, C + 1), no object last, after each block of `depths`.
 
         `images` (B, 3, H, W) are normalised and padded to multiples of 32; (h, w) is a sixteenth of that. `text`
-        (C, D) holds a vector for each class. Training supervises the outputs of blocks 7 and 8.
+        (C, D) holds a vector for each class; with `counts`, one for each of a class's names, of which the best counts.
+        Training supervises the outputs of blocks 7 and 8.
         """
         taps, class_token = self.clip_visual_extractor(self.reduce(images))
         classifier = self.ov_classifier.build_classifier(text)
         outputs = []
         for masks, biases in self.side_adapter_network(images, taps, depths):
             vectors = self.clip_rec_head(taps[-1], class_token, biases)
-            outputs.append((masks, vectors @ classifier.T.to(vectors.dtype)))
+            logits = vectors @ classifier.T.to(vectors.dtype)
+            outputs.append((masks, take_best_names(logits, [*counts, 1]) if counts else logits))
         return outputs
 
     def reduce(self, images: Tensor) -> Tensor:
@@ -89,14 +93,44 @@ class SAN(nn.Module):
         The released evaluation hands in images whose short side is 640 and whose long side is at most 2560. Scores
         are sums over queries and may exceed 1; the label of a pixel is the class with the largest.
         """
-        padded = pad_to_multiple(normalise(images))
-        ((masks, classes),) = self(padded, text)
-        seen = (images.shape[-2], images.shape[-1])
-        masks = functional.interpolate(masks, padded.shape[-2:], mode="bilinear", align_corners=False)
-        masks = masks[..., : seen[0], : seen[1]]
-        if size not in (None, seen):
-            masks = functional.interpolate(masks, size, mode="bilinear", align_corners=False)
-        return torch.einsum("bqc,bqhw->bchw", classes.softmax(2)[..., :-1], masks.sigmoid())
+        masks, classes = self.predict(images, text)
+        padded, seen = pad_to_multiple(images).shape[-2:], images.shape[-2:]
+        return torch.einsum("bqc,bqhw->bchw", classes, resize_masks(masks, padded, seen, size or seen).sigmoid())
+
+    def predict(self, images: Tensor, text: Tensor, counts: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
+        """Mask logits (B, 100, h, w) and probabilities of classes (B, 100, C), of images (B, 3, H, W) of 0 to 255.
+
+        `counts` as for `forward`. The probabilities leave out that of no object.
+        """
+        ((masks, classes),) = self(pad_to_multiple(normalise(images)), text, counts=counts)
+        return masks, classes.softmax(2)[..., :-1]
+
+
+def resize_masks(masks: Tensor, padded: Sequence[int], seen: Sequence[int], size: Sequence[int]) -> Tensor:
+    """Mask logits (B, Q, h, w) at the `padded` size, cut to what was `seen` of the image, then at `size`."""
+    masks = functional.interpolate(masks, tuple(padded), mode="bilinear", align_corners=False)
+    masks = masks[..., : seen[0], : seen[1]]
+    if tuple(size) == tuple(seen):
+        return masks
+    return functional.interpolate(masks, tuple(size), mode="bilinear", align_corners=False)
+
+
+def label_pixels(classes: Tensor, masks: Tensor, most: int = 32) -> Tensor:
+    """The class (H, W) with the largest sum over masks (Q, H, W) of probabilities times its share (Q, C) in each.
+
+    `most` classes are summed at a time: the scores of a thousand at the size of a photograph take gigabytes.
+
+    >>> label_pixels(torch.eye(2), torch.tensor([[[0.2, 0.7]], [[0.3, 0.1]]]), most=1)
+    tensor([[1, 0]])
+    """
+    best = torch.full_like(masks[0], -torch.inf)
+    chosen = torch.zeros_like(best, dtype=torch.int64)
+    for start in range(0, classes.shape[1], most):
+        scores = torch.einsum("qc,qhw->chw", classes[:, start : start + most], masks)
+        highest, place = scores.max(0)
+        chosen = torch.where(highest > best, place + start, chosen)
+        best = torch.maximum(best, highest)
+    return chosen
 
 
 class _ClassWeights(nn.Module):
