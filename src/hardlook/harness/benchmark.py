@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from hardlook.harness.options import BenchmarkOptions
+from hardlook.harness.presets import Preset
 from hardlook.harness.published import PublishedResult, PublishedTable
 from hardlook.harness.records import Record, RecordSchema
 from hardlook.harness.scorecard import LeftOut, Reading, Scorecard
@@ -166,6 +167,8 @@ class BenchmarkCard:
     """Published rows in the terms of our scores, for leaderboards."""
     published_tables: Callable[[], tuple[PublishedTable, ...]] = tuple
     """Every table that was printed, whole."""
+    presets: Callable[[], tuple[Preset, ...]] = tuple
+    """Tables of the paper as runs, for `--preset`; the options then have a field `preset`."""
     dials: tuple[Dial, ...] = ()
     example: str = ""
     whole_groups: bool = False

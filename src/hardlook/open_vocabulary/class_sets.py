@@ -1,4 +1,4 @@
-"""Sets of classes to score on their own, such as seen and unseen: from a JSON file, or COCO's usual split by name."""
+"""Sets of classes to score on their own, such as seen and unseen: from a JSON file, or a shipped split by name."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ from hardlook.similarity.labels import normalise_name
 
 ClassMasks = Mapping[str, NDArray[np.bool_]]
 
-# COCO's usual split for open-vocabulary detection: 48 base classes, 17 novel ones, 15 of the 80 in neither.
 COCO_SPLIT = "coco-48-17"
+SHIPPED = {
+    COCO_SPLIT: "COCO's usual split for open-vocabulary detection: 48 base classes, 17 novel ones, 15 of 80 in neither",
+    "coco-48-17-all": "the same with all 65 as a third set",
+    "coco-things-64-16": "COCO's things for open-set panoptic segmentation: 64 known ones, 16 unknown ones",
+}
 
 
 def load_class_sets(chosen: Path | None, names: Sequence[str]) -> ClassMasks:
-    """The sets of a JSON file {"seen": ["cat", ...], ...} or of `coco-48-17`, each as a mask (K,) over `names`.
+    """The sets of a JSON file {"seen": ["cat", ...], ...} or of a shipped one, each as a mask (K,) over `names`.
 
     >>> from hardlook.similarity.label_sets import load_label_set
     >>> masks = load_class_sets(Path("coco-48-17"), load_label_set("coco80").names)
@@ -30,12 +34,12 @@ def load_class_sets(chosen: Path | None, names: Sequence[str]) -> ClassMasks:
     """
     if chosen is None:
         return {}
-    shipped = files("hardlook.open_vocabulary").joinpath(f"{COCO_SPLIT}.json")
+    shipped = files("hardlook.open_vocabulary").joinpath(f"{chosen}.json") if str(chosen) in SHIPPED else None
     remedy = 'write {"seen": ["cat", "dog"], "unseen": ["owl"]}, with names of the run\'s labels'
-    if str(chosen) != COCO_SPLIT and not chosen.is_file():
-        raise DataError("there is no such file", file=chosen, remedy="give --class-sets FILE.json")
+    if shipped is None and not chosen.is_file():
+        raise DataError("there is no such file", file=chosen, remedy=f"give a JSON file, or {' or '.join(SHIPPED)}")
     with reading(chosen, "not a table of class sets", remedy=remedy):
-        text = (shipped if str(chosen) == COCO_SPLIT else chosen).read_text(encoding="utf-8")
+        text = (shipped or chosen).read_text(encoding="utf-8")
         sets = {str(name): [str(member) for member in members] for name, members in json.loads(text).items()}
     known = [normalise_name(name) for name in names]
     masks = {}

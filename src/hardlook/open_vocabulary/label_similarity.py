@@ -187,7 +187,10 @@ def compute_used_pairs(names: Sequence[str], used: NDArray[np.bool_], options: S
 def compute_compared_similarities(
     names: Sequence[str], options: SimilarityOptions, own: LabelSet | None = None
 ) -> dict[str, Matrix]:
-    """The matrices of `--compare`; beside a matrix from a file, measures that do not know all labels are left out."""
+    """The matrices of `--compare` by measure; `glove=FILE` names the source of one that needs it.
+
+    Beside a matrix from a file, measures that do not know all labels are left out.
+    """
     return _compare(
         names, options, own, lambda labels, measure, given: compute_similarity(labels, measure, **given).matrix
     )
@@ -208,9 +211,11 @@ def _compare(
 ) -> dict[str, Result]:
     found = _name_data(find_labels(names, _load_sets(options, names, own)), options)
     results = {}
-    for name in options.compare:
+    for word in options.compare:
+        name, _, source = word.partition("=")
+        given: dict[str, Any] = {"source": Path(source)} if source else {}
         try:
-            results[name] = compute(found, name, {"unknown": options.unknown, "seed": options.seed})
+            results[name] = compute(found, name, {"unknown": options.unknown, "seed": options.seed, **given})
         except HardlookError:
             if options.similarity is None:
                 raise

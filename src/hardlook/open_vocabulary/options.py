@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
+
+from pydantic import model_validator
 
 from hardlook.harness.options import BenchmarkOptions, option
+from hardlook.harness.presets import expand_preset
 from hardlook.harness.scorecard import Reading
 from hardlook.harness.stats.intervals import Method
+from hardlook.open_vocabulary.presets import list_presets
 from hardlook.similarity.label_synsets import UnknownPolicy
 from hardlook.similarity.measures import find_measure
 
@@ -34,6 +38,9 @@ class SceneOptions(BenchmarkOptions):
 class SimilarityOptions(SceneOptions):
     """How the similarity of labels is made; all but `pred_labels` changes scores only, so stored runs are re-scored."""
 
+    benchmark: ClassVar[str] = ""
+    """The benchmark whose presets `preset` names."""
+
     # Names come from the data, so that other senses re-score a stored run.
     labels: str | None = option(
         None, "Label set or file with the senses of the data's categories, such as coco80.", changes="scores"
@@ -57,11 +64,30 @@ class SimilarityOptions(SceneOptions):
     )
     unknown: UnknownPolicy = option("hypernym", "Treatment of labels that the measure does not know.", changes="scores")
     compare: tuple[str, ...] = option(
-        ("path", "wup", "lin", "lesk"), "Measures to re-score under beside the chosen one.", changes="scores"
+        ("path", "wup", "lin", "lesk"),
+        "Measures to re-score under beside the chosen one; NAME=PATH where one needs a file or folder.",
+        changes="scores",
     )
     class_sets: Path | None = option(
         None, "JSON of class names by set, such as seen and unseen; or coco-48-17.", changes="scores"
     )
+    preset: str | None = option(
+        None,
+        "A table of the paper: its options, each dataset in a folder below --out; NAME/DATA is one of them alone.",
+        changes="scores",
+        added=True,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_preset(cls, given: Any) -> Any:
+        """The options with those of the preset, where they are not given."""
+        return expand_preset(list_presets(cls.benchmark), given) if isinstance(given, dict) else given
+
+
+def offer_labels(options: SimilarityOptions) -> dict[str, str]:
+    """The argument `labels` for models that need words to choose from: those of the option `pred_labels`."""
+    return {"labels": options.pred_labels} if options.pred_labels else {}
 
 
 def similarity_readings(options: SimilarityOptions) -> tuple[Reading, ...]:

@@ -13,6 +13,7 @@ from hardlook.open_vocabulary.ap.report import build_sections, describe_unit, dr
 from hardlook.open_vocabulary.ap.scores import SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.open_vocabulary.ap.units import find_units, list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
+from hardlook.open_vocabulary.presets import list_presets
 from hardlook.open_vocabulary.published import find_published_dataset, list_ap_results, list_ap_tables
 
 MODEL = "planted-instances"
@@ -40,6 +41,7 @@ CARD = BenchmarkCard(
     ),
     published=list_ap_results,
     published_tables=list_ap_tables,
+    presets=partial(list_presets, "open-ap"),
     # Beyond some seven in ten the gain shrinks: recall and precision are then both bounded by the similarity.
     dials=open_dials(MODEL, "ap", ("missed", "ragged"), most_siblings=0.5),
     example="hardlook run open-ap --gt instances.json --pred results.json --labels coco80 --out runs/open-ap",

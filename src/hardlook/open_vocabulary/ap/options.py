@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
@@ -30,6 +30,8 @@ PROTOCOL = "protocol"
 
 class OpenApOptions(SimilarityOptions):
     """Options of `hardlook run open-ap`."""
+
+    benchmark: ClassVar[str] = "open-ap"
 
     split: str = option("val", "Which split of a published dataset or of hf-dataset=DIR.", changes="units", added=True)
     columns: str = option("", SUMMARY, changes="units", added=True)

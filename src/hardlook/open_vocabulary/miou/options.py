@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
@@ -60,6 +60,8 @@ class SemanticOptions(SceneOptions):
 
 class OpenMiouOptions(SemanticOptions, SimilarityOptions):
     """Options of `hardlook run open-miou`."""
+
+    benchmark: ClassVar[str] = "open-miou"
 
 
 def mean_over(options: SemanticOptions) -> MeanOver:

@@ -11,6 +11,7 @@ from hardlook.open_vocabulary.pq.options import OpenPqOptions, get_readings
 from hardlook.open_vocabulary.pq.report import build_sections, describe_unit, draw_unit
 from hardlook.open_vocabulary.pq.scores import SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.open_vocabulary.pq.units import find_units, list_sources, list_units, prepare_unit
+from hardlook.open_vocabulary.presets import list_presets
 from hardlook.open_vocabulary.published import find_published_dataset, list_pq_results, list_pq_tables
 
 MODEL = "planted-panoptic"
@@ -28,6 +29,7 @@ CARD = BenchmarkCard(
     qualities=(Quality("image-open-pq", "open PQ of the image"), Quality("image-pq", "vanilla PQ of the image")),
     published=list_pq_results,
     published_tables=list_pq_tables,
+    presets=partial(list_presets, "open-pq"),
     dials=open_dials(MODEL, "pq", ("missed", "ragged")),
     example="hardlook run open-pq --model planted-panoptic --model-arg sibling=.3 --out runs/open-pq",
 )

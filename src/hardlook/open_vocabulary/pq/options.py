@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import model_validator
 
@@ -20,6 +20,8 @@ CROWDS = {
 
 class OpenPqOptions(SimilarityOptions):
     """Options of `hardlook run open-pq`."""
+
+    benchmark: ClassVar[str] = "open-pq"
 
     split: str = option("val", "Which split of a published dataset.", changes="units", added=True)
     gt_masks: Path | None = option(
