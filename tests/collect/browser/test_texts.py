@@ -66,11 +66,13 @@ def test_whoever_taps_is_never_told_to_click(language):
 
 VALUES = {
     "welcome.html": {"kind": "clicks", "languages": ("en", "de"), "pay": "<b>1</b>", "minutes": 2.0, "size": 10}
-    | {"sets": 3, "only_device": "pc", "platform_ids": {"PROLIFIC_PID": "<b>"}}
+    | {"sets": 3, "only_device": "pc", "platform_ids": {"PROLIFIC_PID": "<b>"}, "preview": False}
     | dict.fromkeys(("consent", "contact", "token", "csrf"), ""),
     "full.html": {"wanted": True, "contact": "<b>me</b>"},
     "work.html": {},
-    "done.html": {"code": "ABC", "code_for": "valid", "completion_url": "", "platform": "", "full": True},
+    "done.html": {"code": "ABC", "code_for": "valid", "completion_url": "", "platform": "", "full": True}
+    | {"assignment": "<b>", "submit_url": "/<b>"},
+    "window.html": {"link": "/?<b>", "assignment": "<b>", "submit_url": "/<b>", "platform": "<b>"},
     "privacy.html": {"contact": "<b>me</b>", "reference": "0a1b"},
     "refused.html": {"message": "<b>no</b>"},
 }

@@ -31,6 +31,13 @@ def test_all_at_once_is_too_quick_however_long_the_batch_lay_open(count, least, 
     assert is_too_quick([first, *rest]) == (seconds < bar) or abs(seconds - bar) < 1e-6
 
 
+def test_an_answer_that_waited_for_a_connection_may_come_last():
+    waited, later = TimedAnswer(2.0, 0.0, 55.0), TimedAnswer(1.0, 53.0, 54.0)
+    assert not is_too_quick([waited, later])
+    # It does not make up for one that was too quick itself.
+    assert is_too_quick([waited, TimedAnswer(1.0, 53.0, 53.5)])
+
+
 def test_questions_have_a_mean_over_the_batch():
     quick = [TimedAnswer(0.0, 0.3 * n, 0.3 * n + 0.2) for n in range(10)]
     assert is_too_quick(quick, least_mean=0.5) and not is_too_quick(quick, least_mean=0.25)

@@ -1,12 +1,14 @@
 """The checks before every page: hosts, methods, sizes, timeouts, rate limits and headers."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from web_visitors import FORM, JSON, ask
 
+from hardlook.collect.web.app import make_app
 from hardlook.collect.web.guard import (
     CONTENT_SECURITY_POLICY,
     MAX_PATH_LENGTH,
@@ -113,6 +115,55 @@ def test_what_is_read_is_not_posted_to(study_app, path):
 def test_what_is_posted_to_is_not_read(study_app, path):
     reply = study_app.participant().get(path)
     assert reply.status == 405 and reply.headers["allow"] == "POST"
+
+
+def test_only_the_participants_pages_can_be_framed_and_only_where_the_study_says_so(make_study_app, clicks_study):
+    origins = ("https://worker.mturk.com", "https://workersandbox.mturk.com")
+    submit = "https://www.mturk.com/mturk/externalSubmit"
+    app = make_study_app(clicks_study, platform="mturk", frame_origins=origins, completion_url=submit)
+    visitor = app.participant()
+    framing = f"frame-ancestors {' '.join(origins)}"
+    for path in (
+        "/",
+        "/join/no-such-token",
+        "/work",
+        "/done",
+        "/privacy",
+        "/?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE",
+    ):
+        headers = visitor.get(path).headers
+        policy = headers["content-security-policy"]
+        assert policy.endswith(framing) and "x-frame-options" not in headers
+        assert f"form-action 'self' https://www.mturk.com {' '.join(origins)};" in policy
+        assert "script-src 'self';" in policy and "unsafe" not in policy and "*" not in policy
+        assert headers["referrer-policy"] == "strict-origin-when-cross-origin"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+    key = "a-key-that-only-researchers-have"
+    others = ["/research", "/research/login", f"/research/key/{key}", "/research/participants", "/api/state", "/health"]
+    others += [
+        "/static/study.css",
+        "/pictures/training-0/image",
+        "/nowhere",
+        "/joined",
+        "/Work",
+        "//",
+        "/work/",
+        "/done/x",
+    ]
+    for path in others:
+        headers = visitor.get(path).headers
+        assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY, path
+        assert headers["x-frame-options"] == "DENY", path
+
+
+def test_pages_in_frames_need_https(make_study_app, clicks_study):
+    origins = ("https://worker.mturk.com",)
+    for address in ("http://study.example", ""):
+        host = "127.0.0.1" if address else "0.0.0.0"
+        study = replace(clicks_study, settings=clicks_study.settings.model_copy(update={"frame_origins": origins}))
+        with pytest.raises(OptionError, match="over https only"):
+            make_app(study, None, PublicAddress(host, address), research_key="k" * 16)
+    assert make_study_app(clicks_study, frame_origins=origins, public_url="https://study.example")
 
 
 def test_every_answer_has_the_headers(study_app):

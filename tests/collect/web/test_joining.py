@@ -1,8 +1,10 @@
 """Before the first task: full studies, platforms and their ids, what the welcome page says, the way back."""
 
 import json
+from urllib.parse import urlencode
 
 import pytest
+from web_visitors import FORM, HIDDEN
 
 from hardlook.collect.results.payments import build_payments
 from hardlook.collect.results.status import find_participant
@@ -143,7 +145,6 @@ def test_one_id_is_one_participant_and_other_ids_are_others(make_study_app, clic
         ("prolific", f"PROLIFIC_PID={PERSON}&STUDY_ID=%3Cscript%3E", "platform-id"),
         ("sona", "survey_code=%25SURVEY_CODE%25", "platform-id"),
         ("sona", "survey_code==HYPERLINK()", "platform-id"),
-        ("mturk", "workerId=A1&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE", "preview"),
     ],
 )
 def test_links_that_name_nobody_are_refused(make_study_app, clicks_study, platform, query, code):
@@ -205,3 +206,108 @@ def test_a_place_goes_to_others_when_nobody_comes_back_for_it(make_study_app, re
     late.join(second)
     late.practise()
     late.do_batch(value=1)
+
+
+MTURK = {
+    "platform": "mturk",
+    "open_link": False,
+    "frame_origins": ("https://worker.mturk.com", "https://workersandbox.mturk.com"),
+    "completion_url": "https://www.mturk.com/mturk/externalSubmit",
+}
+WORKER = "/?workerId=A1WORKER&assignmentId=3ASSIGN&hitId=3HIT&turkSubmitTo=https%3A%2F%2Fwww.mturk.com"
+IN_FRAME, IN_WINDOW = [("sec-fetch-dest", "iframe")], [("sec-fetch-dest", "document")]
+
+
+def test_a_preview_is_the_welcome_page_and_begins_nothing(make_study_app, clicks_study):
+    app = make_study_app(clicks_study, **MTURK, pay="1.20 USD a set")
+    preview = "/?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=3HIT"
+    for query in (preview, f"{preview}&workerId=A1WORKER"):
+        page = app.visitor().get(query)
+        assert page.status == 200 and page.cookies == () and "1.20 USD a set" in page.text
+        assert "This is a preview. Accept the task" in page.text and "<form" not in page.text
+        # The other language is a preview too.
+        assert "?lang=de&amp;assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE" in page.text
+    assert "Das ist eine Vorschau" in app.visitor().get(f"{preview}&lang=de").text
+    # Who has begun sees a preview of another task as a preview; and no form of one is accepted.
+    visitor = app.visitor()
+    assert visitor.join(WORKER).status == 303
+    assert "This is a preview" in visitor.get(preview).text
+    fields = {"agree": "yes", "csrf": form_token(visitor), "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}
+    assert app.visitor().form("/join", {**fields, "workerId": "A2"}).status == 403
+    assert visitor.form("/join", {**fields, "workerId": "A2"}).status == 403
+    assert app.store.participants().height == 1 and app.store.batches().height == 0
+
+
+def test_mturk_gets_its_assignment_posted_from_its_frame(make_study_app, ratings_study):
+    app = make_study_app(ratings_study, **MTURK)
+    visitor = app.visitor()
+    visitor.join(WORKER)
+    assert "externalSubmit" not in visitor.get("/done", headers=IN_FRAME).text
+    visitor.do_batch(value=5)
+    page = visitor.get("/done", headers=IN_FRAME).text
+    [who] = app.store.participants()["id"]
+    code = derive_completion_code(app.study.secret, who)
+    assert '<form method="post" action="https://www.mturk.com/mturk/externalSubmit">' in page
+    assert '<input type="hidden" name="assignmentId" value="3ASSIGN"/>' in page
+    assert f'<input type="hidden" name="code" value="{code}"/>' in page and "You may close this page" not in page
+    # In a window of its own there is the code alone: it is entered in the frame.
+    window = visitor.get("/done", headers=IN_WINDOW).text
+    assert code in window and "externalSubmit" not in window and "You may close this page" in window
+
+
+def test_a_task_that_is_accepted_again_has_its_new_id_posted(make_study_app, ratings_study):
+    app = make_study_app(ratings_study, **MTURK)
+    visitor = app.visitor()
+    visitor.join(WORKER)
+    # By the cookie, and by the worker's id alone in another browser.
+    assert visitor.get(WORKER.replace("3ASSIGN", "3AGAIN")).headers["location"] == "/work"
+    [row] = app.store.platform_ids().iter_rows(named=True)
+    assert json.loads(row["parameters"])["assignmentId"] == "3AGAIN"
+    other = app.visitor()
+    other.join(WORKER.replace("3ASSIGN", "3THIRD"))
+    visitor.do_batch(value=5)
+    assert 'value="3THIRD"' in visitor.get("/done", headers=IN_FRAME).text
+    assert app.store.participants().height == 1
+    # Somebody else's ids change nothing of this participant's.
+    app.store.update_platform_ids(row["participant"], {"workerId": "A2", "assignmentId": "3OTHER"})
+    assert app.store.platform_ids_of(row["participant"])["assignmentId"] == "3THIRD"
+
+
+def test_a_browser_that_keeps_no_cookies_in_frames_is_led_to_a_window(make_study_app, ratings_study):
+    app = make_study_app(ratings_study, **MTURK)
+    visitor = app.visitor()
+    page = visitor.get(WORKER, headers=IN_FRAME)
+    fields = dict(HIDDEN.findall(page.text)) | {"agree": "yes"}
+    visitor.cookies.clear()
+    own = [("origin", visitor.origin), *IN_FRAME]
+    reply = visitor.send("POST", "/join", urlencode(fields).encode(), kind=FORM, headers=own)
+    assert reply.status == 200 and reply.cookies == () and app.store.participants().height == 0
+    link = "/?lang=en&amp;workerId=A1WORKER&amp;assignmentId=3ASSIGN&amp;hitId=3HIT"
+    assert f'href="{link}" target="_blank"' in reply.text
+    assert 'action="https://www.mturk.com/mturk/externalSubmit"' in reply.text and 'name="code" required' in reply.text
+    assert '<input type="hidden" name="assignmentId" value="3ASSIGN"/>' in reply.text
+    # In a window of its own, and in a study that nobody frames, it is a form that is too old.
+    in_window = [("origin", visitor.origin), *IN_WINDOW]
+    for other, headers in ((visitor, in_window), (make_study_app(ratings_study).visitor(), own)):
+        refused = other.send("POST", "/join", urlencode(fields).encode(), kind=FORM, headers=headers)
+        assert refused.status == 403 and "target=" not in refused.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"frame_origins": ("https://*.mturk.com",)}, "frame_origins"),
+        ({"frame_origins": ("http://worker.mturk.com",)}, "frame_origins"),
+        ({"frame_origins": ("https://worker.mturk.com/",)}, "frame_origins"),
+        ({"frame_origins": ("https://worker.mturk.com; script-src *",)}, "frame_origins"),
+        ({"frame_origins": ("*",)}, "frame_origins"),
+        ({"frame_origins": ("https://a.example", "https://a.example")}, "twice"),
+        ({"frame_origins": ()}, "externalSubmit"),
+        ({"platform": "prolific"}, "externalSubmit"),
+        ({"completion_url": "https://www.mturk.com;x/mturk/externalSubmit"}, "externalSubmit"),
+        ({"completion_url": "https://www.mturk.com/mturk/externalSubmit?a=b"}, "externalSubmit"),
+    ],
+)
+def test_frames_are_for_origins_and_externalsubmit_for_mturk(changes, message):
+    with pytest.raises(ValueError, match=message):
+        StudySettings(kind="clicks", title="T", **{**MTURK, **changes})

@@ -198,6 +198,24 @@ def test_the_cookie_is_kept_from_scripts_and_other_sites(study_app):
     assert "secure" not in attributes and not any(part.startswith("domain") for part in attributes)
 
 
+def test_in_a_frame_the_cookie_is_sent_but_only_within_the_framing_site(make_study_app, clicks_study):
+    origins = ("https://worker.mturk.com",)
+    app = make_study_app(clicks_study, public_url="https://study.example", frame_origins=origins)
+    visitor = app.visitor(host="study.example", origin="https://study.example")
+    for reply in (visitor.get("/"), visitor.join()):
+        (cookie,) = reply.cookies
+        attributes = {part.strip().lower() for part in cookie.split(";")[1:]}
+        assert cookie.startswith("__Host-") and {"httponly", "secure", "samesite=none", "partitioned"} <= attributes
+    assert visitor.post("/api/pause", {}).status == 200
+    # What SameSite does elsewhere, the origin and the token do here.
+    assert visitor.post("/api/pause", {}, origin="https://worker.mturk.com").status == 403
+    assert visitor.post("/api/pause", {}, csrf="").status == 403
+    assert visitor.post("/api/pause", {}, headers=[("sec-fetch-site", "cross-site")]).status == 403
+    # The researchers' cookie is never sent in a frame.
+    door = visitor.get("/research/key/a-key-that-only-researchers-have")
+    assert "SameSite=strict" in door.cookies[0] and "Partitioned" not in door.cookies[0]
+
+
 def test_over_https_it_is_bound_to_the_host(make_study_app, clicks_study):
     study_app = make_study_app(clicks_study, public_url="https://study.example")
     visitor = study_app.visitor(host="study.example", origin="https://study.example")

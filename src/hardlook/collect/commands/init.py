@@ -69,6 +69,14 @@ CompletionUrl = Annotated[
         help="Where the last page leads; {code} and ids such as {survey_code} are filled in.",
     ),
 ]
+FrameOrigins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--frame-origin",
+        help="A site whose pages may show the participants' pages in a frame, as https://worker.mturk.com; repeatable.",
+        show_default=False,
+    ),
+]
 Pay = Annotated[str, typer.Option("--pay", help="The pay, shown before the consent.")]
 Minutes = Annotated[
     float | None, typer.Option("--minutes", min=0.1, help="Minutes of a batch, shown before the consent.")
@@ -116,6 +124,7 @@ def clicks(
     open_link: OpenLink = False,
     platform: PlatformName = None,
     completion_url: CompletionUrl = "",
+    frame_origin: FrameOrigins = None,
     pay: Pay = "",
     minutes: Minutes = None,
     attention_checks: AttentionChecks = 0,
@@ -167,6 +176,7 @@ def clicks(
         open_link=open_link,
         platform=platform or "",
         completion_url=completion_url,
+        frame_origins=tuple(frame_origin or ()),
         pay=pay,
         minutes=minutes,
         attention_checks=attention_checks,
@@ -212,6 +222,7 @@ def review(
     open_link: OpenLink = False,
     platform: PlatformName = None,
     completion_url: CompletionUrl = "",
+    frame_origin: FrameOrigins = None,
     pay: Pay = "",
     minutes: Minutes = None,
     attention_checks: AttentionChecks = 0,
@@ -246,6 +257,7 @@ def review(
         open_link=open_link,
         platform=platform or "",
         completion_url=completion_url,
+        frame_origins=tuple(frame_origin or ()),
         pay=pay,
         minutes=minutes,
         attention_checks=attention_checks,
@@ -299,6 +311,7 @@ def ratings(
     open_link: OpenLink = False,
     platform: PlatformName = None,
     completion_url: CompletionUrl = "",
+    frame_origin: FrameOrigins = None,
     pay: Pay = "",
     minutes: Minutes = None,
     attention_checks: AttentionChecks = 0,
@@ -345,6 +358,7 @@ def ratings(
         open_link=open_link,
         platform=platform or "",
         completion_url=completion_url,
+        frame_origins=tuple(frame_origin or ()),
         pay=pay,
         minutes=minutes,
         attention_checks=attention_checks,
@@ -369,11 +383,10 @@ def read_settings(
         return StudySettings.model_validate({**read, **values})
     except ValidationError as error:
         options = {"modes": "--mode", "devices": "--devices", "languages": "--language", "title": "--title"}
+        options |= {"completion_url": "--completion-url", "frame_origins": "--frame-origin"}
         what = describe_validation_error(error)
         field = next(iter(error.errors()[0]["loc"]), what.partition(":")[0])
-        remedy = f"change {options.get(str(field), 'this option')}"
-        remedy = "change --completion-url" if field == "completion_url" else remedy
-        raise OptionError(what, remedy=remedy) from error
+        raise OptionError(what, remedy=f"change {options.get(str(field), 'this option')}") from error
 
 
 def read_texts(given: list[str] | None, flag: str, languages: Sequence[str]) -> dict[str, str]:

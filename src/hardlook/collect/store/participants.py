@@ -70,6 +70,7 @@ def join(
             return known
     person = check_text("id", next(iter(platform_ids.values())), PERSON) if platform_ids else None
     if person is not None and (known := find_person(connection, person)):
+        update_platform_ids(connection, known.id, platform_ids or {})
         return known
     new = Participant(secrets.token_hex(16), invitation, language, None, now, None, now, None)
     connection.execute(insert(PARTICIPANTS), vars(new))
@@ -78,6 +79,19 @@ def join(
         row = {"participant": new.id, "person": person, "parameters": json.dumps(parameters)}
         connection.execute(insert(PLATFORM_IDS), row)
     return new
+
+
+def update_platform_ids(connection: Connection, id: str, platform_ids: Mapping[str, str]) -> None:
+    """Keep the parameters of the latest visit of the same person; those of another person change nothing.
+
+    On MTurk a task that is returned and accepted again has a new id, and that is the one to complete.
+    """
+    stored = find_platform_ids(connection, id)
+    current = stored | {name: check_text(name, value, PERSON) for name, value in platform_ids.items()}
+    person = next(iter(platform_ids), "")
+    if current != stored and stored.get(person) == current.get(person):
+        own = PLATFORM_IDS.c.participant == id
+        connection.execute(update(PLATFORM_IDS).where(own).values(parameters=json.dumps(current)))
 
 
 def find_invited(connection: Connection, invitation: str) -> Participant | None:

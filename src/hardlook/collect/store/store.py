@@ -185,6 +185,10 @@ class Store:
         """The id parameters with which a platform sent a participant, by name."""
         return self._database.read(participants.find_platform_ids, id)
 
+    def update_platform_ids(self, id: str, platform_ids: Mapping[str, str]) -> None:
+        """Keep the id parameters of a participant's latest visit, if the person is the same."""
+        self._database.write(participants.update_platform_ids, id, platform_ids)
+
     def show_practice(self, id: str, trial: str, now: float) -> None:
         """Note that a trial of the training round is shown."""
         self._database.write(participants.show_practice, id, trial, now)

@@ -38,6 +38,10 @@ PLATFORM_PARAMETERS: Mapping[Platform, tuple[str, ...]] = MappingProxyType(
     }
 )
 CODE_FIELD = "code"
+# Where MTurk takes the answer to an external question.
+_EXTERNAL_SUBMIT = "/mturk/externalSubmit"
+# As browsers write one, so that it can stand in a policy; http only for trying it out on this machine.
+_ORIGIN = re.compile(r"(https://[a-z0-9-]+(\.[a-z0-9-]+)*|http://(localhost|127\.0\.0\.1))(:[0-9]{1,5})?")
 Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 # Share of the planned seconds by which clocks, and frames of a screen, may differ from the plan.
@@ -123,6 +127,11 @@ class StudySettings(_Part):
     completion_url: str = Field(
         "", max_length=1000, description="where the last page leads; {code} and the platform's parameters are filled in"
     )
+    frame_origins: tuple[str, ...] = Field(
+        (),
+        max_length=10,
+        description="origins whose pages may show the participants' pages in a frame, as https://worker.mturk.com",
+    )
     pay: str = Field("", max_length=200, description="the pay, shown before the consent")
     minutes: Annotated[float, Field(gt=0, le=10_000)] | None = Field(
         None, description="about how many minutes a batch takes, shown before the consent"
@@ -141,10 +150,13 @@ class StudySettings(_Part):
     def _agree(self) -> StudySettings:
         if (ANY_DEVICE in self.devices) != (self.kind != "clicks") or (ANY_DEVICE in self.devices[1:]):
             raise ValueError("devices are pc and mobile in a clicks study, and any in a review or rating")
-        for name in ("modes", "devices", "languages"):
+        for name in ("modes", "devices", "languages", "frame_origins"):
             values = getattr(self, name)
             if len(set(values)) < len(values):
                 raise ValueError(f"{name} names one thing twice")
+        for origin in self.frame_origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError(f"frame_origins: expected origins as https://worker.mturk.com, not {origin!r}")
         self._check_completion_url()
         return self
 
@@ -159,6 +171,9 @@ class StudySettings(_Part):
         if unknown or "{" in parts.netloc:
             fields = ", ".join(f"{{{name}}}" for name in known)
             raise ValueError(f"completion_url: {fields} can be filled in, after the host name")
+        if parts.path == _EXTERNAL_SUBMIT and not (self.submit_origin and self.frame_origins):
+            what = "is for the platform mturk and pages in its frame (frame_origins), and has no parameters"
+            raise ValueError(f"completion_url: externalSubmit {what}")
 
     @property
     def id_parameters(self) -> tuple[str, ...]:
@@ -168,6 +183,19 @@ class StudySettings(_Part):
         ('survey_code',)
         """
         return PLATFORM_PARAMETERS[self.platform]
+
+    @property
+    def submit_origin(self) -> str:
+        """MTurk's origin, where the last page posts the assignment back to it as external questions do; else empty.
+
+        >>> url = "https://www.mturk.com/mturk/externalSubmit"
+        >>> mturk = {"platform": "mturk", "frame_origins": ("https://worker.mturk.com",), "completion_url": url}
+        >>> StudySettings(kind="clicks", title="Cups", **mturk).submit_origin
+        'https://www.mturk.com'
+        """
+        origin = self.completion_url.removesuffix(_EXTERNAL_SUBMIT)
+        is_submit = self.platform == "mturk" and self.completion_url.endswith(_EXTERNAL_SUBMIT)
+        return origin if is_submit and _ORIGIN.fullmatch(origin) else ""
 
     def inside_needed(self, clicks: int) -> int:
         """How many clicks of a batch of `clicks` must lie inside; 7 of 10, and the same share of a shorter one."""
@@ -237,18 +265,21 @@ def is_too_quick(answers: Iterable[TimedAnswer], least_mean: float = 0.0) -> boo
     >>> is_too_quick(at_once), is_too_quick(one_by_one)
     (True, False)
 
-    Two criteria: the answers' `least` seconds do not fit between the times when tasks were shown and answers received;
-    or the time from the first task shown to the last answer is below `least_mean` seconds per answer. Answers whose
-    task was never shown, or was shown after the answer because a clock was set back, are ignored.
+    Two criteria: between two times, the answers whose tasks were both shown and received there need more seconds than
+    lie between them; or the time from the first task shown to the last answer is below `least_mean` seconds per answer.
+    Answers whose task was never shown, or was shown after the answer because a clock was set back, are ignored.
     """
     known = [one for one in answers if one.shown is not None and one.shown <= one.received]
-    busy_until, planned = -math.inf, 0.0
-    for one in sorted(known, key=lambda one: one.received):
-        busy_until = max(busy_until, one.shown or 0.0) + one.least
-        planned += one.least
-        if one.received < busy_until - TOLERANCE * planned:
-            return True
     if not known:
         return False
+    by_arrival = sorted(known, key=lambda one: one.received)
+    for start in {one.shown or 0.0 for one in known}:
+        # An answer may wait for a connection and arrive after later ones: what was shown before `start` may be done.
+        needed = planned = 0.0
+        for one in by_arrival:
+            planned += one.least
+            needed += one.least if (one.shown or 0.0) >= start else 0.0
+            if needed and one.received - start < needed - TOLERANCE * planned:
+                return True
     seconds = max(one.received for one in known) - min(one.shown or 0.0 for one in known)
     return seconds < least_mean * len(known)

@@ -23,16 +23,25 @@ from pydantic import BaseModel, TypeAdapter
 from hardlook import __version__
 from hardlook.collect.research.dashboard import list_research_routes, render_entering_page
 from hardlook.collect.study.folder import Study
+from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.validity import ClickValidator
 from hardlook.collect.web import joining, messages, trials
-from hardlook.collect.web.guard import BODY_TIMEOUT_SECONDS, Guard, PublicAddress, RateLimiter
+from hardlook.collect.web.guard import (
+    BODY_TIMEOUT_SECONDS,
+    SECURITY_HEADERS,
+    Guard,
+    PublicAddress,
+    RateLimiter,
+    make_framed_headers,
+)
 from hardlook.collect.web.pages import load_texts, render_page, serve_static_file
 from hardlook.collect.web.refusals import JSON_PATHS, RequestRefused, make_internal_error, to_request_refused
 from hardlook.collect.web.sessions import RESEARCH_HOME, ResearcherGate, Sessions
 from hardlook.collect.web.site import Site, check_origin, choose_language, parse_body, read_visit
 from hardlook.collect.web.trials import serve_picture
+from hardlook.errors import OptionError
 from hardlook.extras import require
-from hardlook.serving import Application
+from hardlook.serving import LOOPBACK, Application
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -104,7 +113,8 @@ def make_app(
     from starlette.routing import Route
 
     address, limits = address or PublicAddress(), study.settings.limits
-    sessions = Sessions(study.secret, address.secure)
+    sessions = Sessions(study.secret, address.secure, framed=bool(study.settings.frame_origins))
+    _check_framing(study, address)
     limiter = RateLimiter(limits.per_address)
     own_limiter = RateLimiter(limits.per_participant)
     site = Site(study, store, ClickValidator(study), clock, address, sessions, own_limiter, limiter)
@@ -131,7 +141,28 @@ def make_app(
         exception_handlers={HTTPException: refuse_route, Exception: report_failure},
     )
     app.router.redirect_slashes = False
-    return Guard(app, address, limiter, clock, max_bytes=limits.body_bytes, body_timeout=body_timeout)
+    framed_headers = _choose_framed_headers(study.settings)
+    max_bytes = limits.body_bytes
+    return Guard(
+        app, address, limiter, clock, max_bytes=max_bytes, body_timeout=body_timeout, framed_headers=framed_headers
+    )
+
+
+def _check_framing(study: Study, address: PublicAddress) -> None:
+    """Browsers keep the cookies of a framed page over https only, and on this machine."""
+    if study.settings.frame_origins and not address.secure and (address.url or address.host not in LOOPBACK):
+        raise OptionError(
+            "frame_origins: the pages can be shown in a frame over https only",
+            file=study.path / "study.json",
+            remedy="pass --public-url https://..., or serve it on this machine alone to try it",
+        )
+
+
+def _choose_framed_headers(settings: StudySettings) -> tuple[tuple[bytes, bytes], ...]:
+    """The headers of the participants' pages."""
+    if not settings.frame_origins:
+        return SECURITY_HEADERS
+    return make_framed_headers(settings.frame_origins, settings.submit_origin)
 
 
 def _list_participant_routes(site: Site) -> list[Route]:

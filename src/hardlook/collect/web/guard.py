@@ -41,18 +41,20 @@ MAX_KEYS = 50_000
 BODY_TIMEOUT_SECONDS = 20.0
 METHODS = ("GET", "HEAD", "POST")
 
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
+_LOADING_POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+CONTENT_SECURITY_POLICY = _LOADING_POLICY + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+_PERMISSIONS = (b"permissions-policy", b"camera=(), geolocation=(), microphone=()")
 
 SECURITY_HEADERS = (
     (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
     *ISOLATION_HEADERS,
     # Not no-referrer: browsers then hide the origin of our own forms from us.
     (b"referrer-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    _PERMISSIONS,
 )
+
+# The participants' pages, which alone may be shown in a frame, where the study allows it.
+_FRAMED_PAGES, _FRAMED_LINKS = frozenset({"/", "/join", "/work", "/done", "/privacy"}), "/join/"
 
 _NO_STORE = (b"cache-control", b"no-store")
 
@@ -186,10 +188,38 @@ def client_key(scope: Scope, address: PublicAddress) -> str:
     return address_key(client_address(peer, _header_values(scope, b"x-forwarded-for"), address.trusted_proxy))
 
 
+def may_be_framed(path: str) -> bool:
+    """Whether a path is a participants' page, which another site's page may show in a frame if the study says so.
+
+    >>> [may_be_framed(path) for path in ("/", "/join/TOKEN", "/work", "/research", "/research/key/KEY", "/api/state")]
+    [True, True, True, False, False, False]
+    """
+    return path in _FRAMED_PAGES or path.startswith(_FRAMED_LINKS)
+
+
+def make_framed_headers(frame_origins: Iterable[str], submit_origin: str = "") -> tuple[tuple[bytes, bytes], ...]:
+    """The headers of a page that these origins may frame, and whose form may be sent to `submit_origin` as well.
+
+    A form may also be sent to the framing origins: browsers check where a response redirects to, and MTurk's leads back
+    to its own pages.
+    """
+    framing = " ".join(frame_origins)
+    targets = " ".join(filter(None, ("'self'", submit_origin, framing)))
+    policy = f"{_LOADING_POLICY}form-action {targets}; base-uri 'none'; frame-ancestors {framing}"
+    return (
+        (b"content-security-policy", policy.encode()),
+        *(pair for pair in ISOLATION_HEADERS if pair[0] != b"x-frame-options"),
+        # The platform that is posted to sees our origin, as from any other page; never a path or an id.
+        (b"referrer-policy", b"strict-origin-when-cross-origin"),
+        _PERMISSIONS,
+    )
+
+
 class Guard:
     """ASGI middleware: refuse what is not meant for the study, read bodies whole, set the headers of every response.
 
     `max_bytes` bounds a body and `body_timeout` the seconds it may take to arrive; `limiter` counts by client address.
+    `framed_headers` are those of the participants' pages where others may frame them; all other pages refuse it.
     """
 
     def __init__(
@@ -201,9 +231,10 @@ class Guard:
         *,
         max_bytes: int,
         body_timeout: float = BODY_TIMEOUT_SECONDS,
+        framed_headers: tuple[tuple[bytes, bytes], ...] = SECURITY_HEADERS,
     ) -> None:
         self.app, self.address, self.limiter, self.clock = app, address, limiter, clock
-        self.max_bytes, self.body_timeout = max_bytes, body_timeout
+        self.max_bytes, self.body_timeout, self.framed_headers = max_bytes, body_timeout, framed_headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on to the application, or refuse it."""
@@ -212,7 +243,8 @@ class Guard:
         path, head = str(scope["path"]), scope["method"] == "HEAD"
         caching = _REVALIDATE if path.startswith(_STATIC) else _NO_STORE
         secure = (_HTTPS_ONLY,) if self.address.secure else ()
-        send = add_headers(_drop_body(send) if head else send, (*SECURITY_HEADERS, caching, *secure))
+        security = self.framed_headers if may_be_framed(path) else SECURITY_HEADERS
+        send = add_headers(_drop_body(send) if head else send, (*security, caching, *secure))
         try:
             self._check(scope)
             if scope["method"] == "POST":

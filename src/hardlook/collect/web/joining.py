@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 from hardlook.collect.store.records import PERSON, Participant
 from hardlook.collect.study.settings import ANY_DEVICE, CODE_FIELD, Platform, StudySettings
@@ -28,13 +28,14 @@ PLATFORM_NAMES: Mapping[Platform, str] = {"prolific": "Prolific", "mturk": "Mech
 
 # What a platform's id looks like; a field that the platform did not fill in, such as {{%PROLIFIC_PID%}}, does not.
 _PLATFORM_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-_MTURK_PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+_ASSIGNMENT, _MTURK_PREVIEW = "assignmentId", "ASSIGNMENT_ID_NOT_AVAILABLE"
 
 
 def welcome(site: Site, request: Request) -> Response:
     """The page of consent, for invitations, platforms and the open link; redirects to the trials with a session.
 
-    A study that needs no more answers says so here, before anybody consents and practises for nothing.
+    A study that needs no more answers says so here, before anybody consents and practises for nothing. In MTurk's
+    preview the page is only to be read: nobody can consent, and no cookie is set.
     """
     from starlette.responses import HTMLResponse, RedirectResponse
 
@@ -42,16 +43,20 @@ def welcome(site: Site, request: Request) -> Response:
     participant = find_participant(site, request)
     language = choose_language(site, request.query_params.get("lang", ""))
     request.state.language = language
-    ids = read_platform_ids(settings, request.query_params)
-    if participant and _is_own_link(site, participant, token, ids):
+    preview = is_preview(settings, request.query_params)
+    ids = {} if preview else read_platform_ids(settings, request.query_params)
+    if participant and not preview and _is_own_link(site, participant, token, ids):
+        if ids and ids != site.store.platform_ids_of(participant.id):
+            site.store.update_platform_ids(participant.id, ids)
         return RedirectResponse("/work", 303)
     invitation = read_invitation(site.study.secret, token, now)
-    _check_link(site, token, invitation, ids)
+    if not preview:
+        _check_link(site, token, invitation, ids)
     devices = list_open_devices(site, invitation, ids, now)
     if not devices:
         texts = {"title": settings.title, "wanted": site.store.wants_answers(site.rules), "contact": settings.contact}
         return HTMLResponse(render_page("full.html", language, **texts))
-    cookie = site.sessions.make_form_cookie(now)
+    cookie = "" if preview else site.sessions.make_form_cookie(now)
     page = render_page(
         "welcome.html",
         language,
@@ -64,13 +69,15 @@ def welcome(site: Site, request: Request) -> Response:
         minutes=settings.minutes,
         size=settings.batch_size + settings.attention_checks,
         sets=settings.most_batches,
-        platform_ids=ids,
+        platform_ids={_ASSIGNMENT: _MTURK_PREVIEW} if preview else ids,
+        preview=preview,
         token=token,
         csrf=site.sessions.make_form_token(cookie),
         languages=settings.languages,
     )
     response = HTMLResponse(page)
-    site.sessions.set_cookie(response, site.sessions.form_name, cookie, FORM_SECONDS)
+    if cookie:
+        site.sessions.set_participant_cookie(response, site.sessions.form_name, cookie, FORM_SECONDS)
     return response
 
 
@@ -84,6 +91,8 @@ def join(site: Site, request: Request, content: bytes) -> Response:
     request.state.language = language
     if not is_own_origin(request.headers, site.address.origin):
         raise RequestRefused(403, "other-origin", "This must come from the study's own page.")
+    if site.sessions.framed and is_framed(request) and not site.sessions.has_form_cookie(request.cookies):
+        return _offer_window(site, fields, language, now)
     if not site.sessions.is_valid_form(request.cookies, fields.get("csrf", ""), now):
         raise RequestRefused(403, "form", "The form is too old, or cookies are not allowed. Open your link again.")
     token = fields.get("token", "")
@@ -105,7 +114,7 @@ def join(site: Site, request: Request, content: bytes) -> Response:
             site.store.set_device(participant.id, ANY_DEVICE, now)
     response = RedirectResponse("/work", 303)
     cookie = site.sessions.make_cookie(participant.id, now)
-    site.sessions.set_cookie(response, site.sessions.name, cookie, SESSION_SECONDS)
+    site.sessions.set_participant_cookie(response, site.sessions.name, cookie, SESSION_SECONDS)
     return response
 
 
@@ -130,8 +139,11 @@ def done(site: Site, request: Request) -> Response:
     participant, settings = find_participant(site, request), site.study.settings
     code = find_completion_code(site, participant.id) if participant else None
     ids = site.store.platform_ids_of(participant.id) if participant else {}
-    values = {"code": code, "code_for": settings.code_for, "platform": PLATFORM_NAMES.get(settings.platform, "")}
+    values: dict[str, object] = {"code": code, "code_for": settings.code_for, "submit_url": settings.completion_url}
+    values["platform"] = PLATFORM_NAMES.get(settings.platform, "")
     url = fill_completion_url(settings, code, ids) if code else ""
+    # Posted from its frame alone: from a window of its own, the worker takes the code back to the task.
+    values["assignment"] = ids.get(_ASSIGNMENT, "") if settings.submit_origin and is_framed(request) else ""
     full = is_full(site, participant, site.clock())
     return _page(site, request, participant, "done.html", completion_url=url, full=full, **values)
 
@@ -149,7 +161,7 @@ def find_completion_code(site: Site, participant: str) -> str | None:
 
 
 def fill_completion_url(settings: StudySettings, code: str, platform_ids: Mapping[str, str]) -> str:
-    """The address that the last page leads to; empty where the study has none, or lacks an id that it needs.
+    """The address that the last page leads to; empty where the study has none, posts to it, or lacks an id for it.
 
     >>> url = "https://school.sona-systems.com/webstudy_credit.aspx?survey_code={survey_code}"
     >>> settings = StudySettings(kind="clicks", title="Cups", platform="sona", completion_url=url)
@@ -159,9 +171,24 @@ def fill_completion_url(settings: StudySettings, code: str, platform_ids: Mappin
     ''
     """
     values = {CODE_FIELD: code, **platform_ids}
-    if set(re.findall(r"\{(\w+)\}", settings.completion_url)) - set(values):
+    if settings.submit_origin or set(re.findall(r"\{(\w+)\}", settings.completion_url)) - set(values):
         return ""
     return re.sub(r"\{(\w+)\}", lambda match: quote(values[match[1]], safe=""), settings.completion_url)
+
+
+def is_framed(request: Request) -> bool:
+    """Whether a page is loaded into a frame, by the browser's header; True where it sends none."""
+    return request.headers.get("sec-fetch-dest", "iframe") in ("iframe", "frame")
+
+
+def is_preview(settings: StudySettings, fields: Mapping[str, str]) -> bool:
+    """Whether MTurk shows the page to somebody who has not accepted the task.
+
+    >>> settings = StudySettings(kind="clicks", title="Cups", platform="mturk")
+    >>> is_preview(settings, {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}), is_preview(settings, {})
+    (True, False)
+    """
+    return settings.platform == "mturk" and fields.get(_ASSIGNMENT) == _MTURK_PREVIEW
 
 
 def read_platform_ids(settings: StudySettings, fields: Mapping[str, str]) -> dict[str, str]:
@@ -174,7 +201,7 @@ def read_platform_ids(settings: StudySettings, fields: Mapping[str, str]) -> dic
     {'PROLIFIC_PID': '5f1a', 'STUDY_ID': '6b'}
     """
     given = {name: fields[name] for name in settings.id_parameters if fields.get(name)}
-    if given.get("assignmentId") == _MTURK_PREVIEW:
+    if is_preview(settings, fields):
         raise RequestRefused(403, "preview", "This is a preview. Accept the task on the platform first.")
     for name, value in given.items():
         if len(value) > PERSON or not _PLATFORM_ID.fullmatch(value):
@@ -188,6 +215,23 @@ def list_open_devices(site: Site, invitation: str | None, platform_ids: Mapping[
     if (invitation and site.store.invited(invitation)) or (person and site.store.person(person)):
         return set(site.study.settings.devices)
     return site.store.devices_with_work(site.rules, now)
+
+
+def _offer_window(site: Site, fields: Mapping[str, str], language: str, now: float) -> Response:
+    """The page for a browser that keeps no cookies in a frame: a link to a window, and a field for its code."""
+    from starlette.responses import HTMLResponse
+
+    settings, token = site.study.settings, fields.get("token", "")
+    ids = read_platform_ids(settings, fields)
+    path = f"/join/{token}" if read_invitation(site.study.secret, token, now) else "/"
+    values = {
+        "title": settings.title,
+        "link": f"{path}?{urlencode({'lang': language, **ids})}",
+        "assignment": ids.get(_ASSIGNMENT, "") if settings.submit_origin else "",
+        "submit_url": settings.completion_url,
+        "platform": PLATFORM_NAMES.get(settings.platform, ""),
+    }
+    return HTMLResponse(render_page("window.html", language, **values))
 
 
 def _page(site: Site, request: Request, participant: Participant | None, template: str, **values: object) -> Response:

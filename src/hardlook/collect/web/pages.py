@@ -66,7 +66,7 @@ def load_texts(language: str) -> Mapping[str, str]:
 def render_page(template: str, language: str, /, **values: object) -> str:
     """A page in a language; every value is escaped, also inside texts.
 
-    `template` is one of welcome.html, work.html, done.html, privacy.html and refused.html.
+    `template` is one of welcome.html, window.html, work.html, done.html, full.html, privacy.html and refused.html.
 
     >>> page = render_page("refused.html", "de", title="Tassen", message="<script>")
     >>> '<html lang="de">' in page, "&lt;script&gt;" in page

@@ -74,10 +74,11 @@ class Session:
 
 @dataclass(frozen=True)
 class Sessions:
-    """The cookies of one study; `secure` ones are sent over https only."""
+    """The cookies of one study; `secure` ones are sent over https only, `framed` ones in another site's frame too."""
 
     secret: bytes
     secure: bool = False
+    framed: bool = False
 
     @property
     def study_tag(self) -> str:
@@ -108,6 +109,22 @@ class Sessions:
         """Set a cookie that no script and no other site can use."""
         age, secure = int(seconds), self.secure
         response.set_cookie(name, value, max_age=age, path="/", secure=secure, httponly=True, samesite="strict")
+
+    def set_participant_cookie(self, response: Response, name: str, value: str, seconds: float) -> None:
+        """Set a cookie of a participant, which a page in another site's frame gets too where the study allows it.
+
+        Such a cookie is Partitioned: a browser keeps one for each site that frames the page and gives it to no other,
+        so that it is kept where third-party cookies are blocked.
+        """
+        if not self.framed:
+            self.set_cookie(response, name, value, seconds)
+            return
+        attributes = f"Max-Age={int(seconds)}; Path=/; HttpOnly; Secure; SameSite=None; Partitioned"
+        response.headers.append("set-cookie", f"{name}={value}; {attributes}")
+
+    def has_form_cookie(self, cookies: Mapping[str, str]) -> bool:
+        """Whether the browser sent the form's cookie at all: without, it blocks cookies or the form is too old."""
+        return bool(cookies.get(self.form_name))
 
     def make_cookie(self, participant: str, now: float) -> str:
         """The value of a new session cookie."""
