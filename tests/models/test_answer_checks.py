@@ -18,7 +18,7 @@ from hardlook.models.answer_checks import ANSWERS, CheckedSession, check_answers
 from hardlook.models.conformance import check_model
 from hardlook.models.feature_cache import CachedEncoder
 from hardlook.models.registry import build
-from hardlook.models.roles import Clicks, Features, Instances, Prompted, Segments
+from hardlook.models.roles import Clicks, Features, Instances, PhrasedAnswer, Prompted, Segments
 
 RUNS = {
     "semantic-segmenter": [("closed-miou", {"scenes": 2}), ("open-miou", {"scenes": 2})],
@@ -415,3 +415,50 @@ def test_answers_are_given_back_as_they_are_where_they_fit():
     assert check_answers("promptable-segmenter", model, [found], [(image, None)])[0] is found
     turned = check_answers("promptable-segmenter", model, [replace(found, mask=label_map)], [(image, None)])[0]
     assert (turned.mask.dtype, turned.state) == (np.bool_, 3)
+
+
+def phrased(answer, phrases=("a red car", "sky"), things=()):
+    return PhrasedAnswer(answer, phrases, things)
+
+
+class FreeWords:
+    free_words = True
+    labels = things = ()
+
+
+FREE_MAP = np.array([[0, 1, -1]], np.int32)
+
+
+def test_answers_in_free_words_are_converted_like_others():
+    image = np.zeros((1, 3, 3), np.uint8)
+    [found] = check_answers("semantic-segmenter", FreeWords(), [phrased(FREE_MAP.astype(np.int64))], [image])
+    assert found.answer.dtype == np.int32 and found.phrases == ("a red car", "sky")
+    segments = Segments(FREE_MAP + 1, {1: 0, 2: 1})
+    [found] = check_answers("panoptic-segmenter", FreeWords(), [phrased(segments, things=(True, False))], [image])
+    assert found.answer.labels == {1: 0, 2: 1}
+
+
+@pytest.mark.parametrize(
+    ("role", "answer", "fault"),
+    [
+        ("semantic-segmenter", FREE_MAP, "expected an answer with `answer`"),
+        ("semantic-segmenter", phrased(FREE_MAP, ("sky",)), r"expected values in \[-1, 0\], got 1"),
+        ("semantic-segmenter", phrased(FREE_MAP, "sky"), "expected a sequence of texts, got str"),
+        ("semantic-segmenter", phrased(FREE_MAP, ("sky", 3)), "expected texts, got int"),
+        ("semantic-segmenter", phrased(FREE_MAP, ("sky", None)), "expected texts, got NoneType"),
+        (
+            "panoptic-segmenter",
+            phrased(Segments(FREE_MAP + 1, {1: 0, 2: 1})),
+            "expected one flag for each of 2 phrases",
+        ),
+    ],
+)
+def test_faults_of_answers_in_free_words(role, answer, fault):
+    with pytest.raises(ModelError, match=fault):
+        check_answers(role, FreeWords(), [answer], [np.zeros((1, 3, 3), np.uint8)])
+
+
+def test_a_model_with_labels_must_not_answer_in_free_words():
+    model = SimpleNamespace(labels=("car", "sky"))
+    with pytest.raises(ModelError, match=r"expected a numpy array, got .*PhrasedAnswer"):
+        check_answers("semantic-segmenter", model, [phrased(FREE_MAP)], [np.zeros((1, 3, 3), np.uint8)])

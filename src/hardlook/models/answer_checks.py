@@ -20,14 +20,15 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import ModelError
-from hardlook.models.roles import Clicks, Image, Instances, Prompted, Segments, Session
+from hardlook.models.roles import Clicks, Image, Instances, PhrasedAnswer, Prompted, Segments, Session
 
 UNIT_TOLERANCE = 1e-3
 # What rounding adds to a probability that was resized or summed; far below anything that changes a score.
@@ -441,6 +442,44 @@ def _to_bool_prompted(answer: Any) -> Any:
     return answer if answer.mask.dtype == np.bool_ else Prompted(_to_bool(answer.mask), answer.state)
 
 
+def has_free_words(model: Any) -> bool:
+    """Whether a segmenter answers in words of its own choosing, by `PhrasedAnswer`s."""
+    return bool(getattr(model, "free_words", False))
+
+
+def _allow_phrases(demands: RoleAnswers, needs_things: bool = False) -> RoleAnswers:
+    """The demands on a segmenter that may also answer by `PhrasedAnswer`s, where its `free_words` says so."""
+
+    def find_faults(model: Any, value: Any, answer: Any, exact: bool) -> list[str]:
+        if not has_free_words(model):
+            return demands.find_faults(model, value, answer, exact)
+        if faults := missing_fields(answer, "answer", "phrases", "things"):
+            return faults
+        phrases, things = answer.phrases, answer.things
+        if isinstance(phrases, str) or not isinstance(phrases, Sequence):
+            return [f"phrases: expected a sequence of texts, got {describe_kind(phrases)}"]
+        if other := [phrase for phrase in phrases if not isinstance(phrase, str)]:
+            return [f"phrases: expected texts, got {describe_kind(other[0])}"]
+        if needs_things and len(things) != len(phrases):
+            return [f"things: expected one flag for each of {len(phrases)} phrases, got {len(things)}"]
+        return demands.find_faults(SimpleNamespace(labels=phrases, things=things), value, answer.answer, exact)
+
+    def apply(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def change_answer(answer: Any) -> Any:
+            is_phrased = isinstance(answer, PhrasedAnswer)
+            return replace(answer, answer=change(answer.answer)) if is_phrased else change(answer)
+
+        return change_answer
+
+    return replace(
+        demands,
+        find_faults=find_faults,
+        attribute_faults=lambda model, exact: [] if has_free_words(model) else demands.attribute_faults(model, exact),
+        convert=apply(demands.convert),
+        to_arrays=apply(demands.to_arrays),
+    )
+
+
 def _list_of(what: str) -> Callable[[Any, Any, int, bool], list[Any]]:
     return lambda model, raw, count, exact: split_answers(raw, count, what, exact)
 
@@ -458,12 +497,15 @@ ANSWERS: Mapping[str, RoleAnswers] = {
         "images and texts", _unit_vector_faults, _rows_of("images and texts"), _dimension_faults
     ),
     "saliency": RoleAnswers("images", _saliency_faults, _list_of("images")),
-    "semantic-segmenter": RoleAnswers("images", _label_map_faults, _list_of("images"), _label_faults, _to_int32),
-    "instance-segmenter": RoleAnswers(
-        "images", _instance_faults, _list_of("images"), _label_faults, to_arrays=_instances_to_arrays
+    "semantic-segmenter": _allow_phrases(
+        RoleAnswers("images", _label_map_faults, _list_of("images"), _label_faults, _to_int32)
     ),
-    "panoptic-segmenter": RoleAnswers(
-        "images", _segment_faults, _list_of("images"), _thing_faults, to_arrays=_segments_to_arrays
+    "instance-segmenter": _allow_phrases(
+        RoleAnswers("images", _instance_faults, _list_of("images"), _label_faults, to_arrays=_instances_to_arrays)
+    ),
+    "panoptic-segmenter": _allow_phrases(
+        RoleAnswers("images", _segment_faults, _list_of("images"), _thing_faults, to_arrays=_segments_to_arrays),
+        needs_things=True,
     ),
     "one-shot-segmenter": RoleAnswers("pairs", _mask_faults, _list_of("pairs"), convert=_to_bool),
     "few-shot-learner": RoleAnswers("episodes", _score_faults, _list_of("episodes"), _accepts_faults),

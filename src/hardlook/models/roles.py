@@ -9,6 +9,9 @@ Conventions that hold everywhere:
 - the same inputs give the same outputs, whatever was called before.
 
 Any object with these methods serves: nothing need be inherited. `hardlook check ROLE MODEL` checks one.
+
+A semantic, instance or panoptic segmenter may choose its words per image: it has an attribute `free_words = True`, and
+the same method answers a `PhrasedAnswer` per image. `--pred-words free` scores such answers.
 """
 
 from __future__ import annotations
@@ -57,6 +60,20 @@ class Segments:
 
     map: LabelMap
     labels: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class PhrasedAnswer:
+    """The answer of a segmenter in words of its own choosing, for one image.
+
+    `answer` is what the role says, a label map, `Instances` or `Segments`, whose labels are indices into `phrases`:
+    texts such as "a red car", for this image alone, in any number. `things` says for each phrase of a panoptic answer
+    whether it is countable. A model that answers so has `free_words = True`; its `labels` may be empty.
+    """
+
+    answer: Any
+    phrases: Sequence[str]
+    things: Sequence[bool] = ()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 from hardlook.models.answer_checks import ANSWERS, AnswerError, RoleAnswers, missing_fields
 from hardlook.models.conformance.probes import Probe, clicks, inside, pictures, scene, scenes_by_concept, subject_of
 from hardlook.models.one_shot.support_voting import ask_segmenter, segment_with_supports
-from hardlook.models.roles import Episode, PairContext, Support
+from hardlook.models.roles import Episode, PairContext, PhrasedAnswer, Support
 from hardlook.randomness import generator
 
 LABEL_AGREEMENT = 0.995
@@ -169,6 +169,19 @@ def _labelled(answer: Any) -> Any:
     table = {0: -1} | {int(segment): int(label) for segment, label in answer.labels.items()}
     ids, where = np.unique(answer.map, return_inverse=True)
     return np.array([table.get(int(segment), -2) for segment in ids])[where].reshape(answer.map.shape)
+
+
+def _allow_phrases(compare: Callable[[Any, Any], str]) -> Callable[[Any, Any], str]:
+    """The comparison of answers that may be `PhrasedAnswer`s."""
+
+    def compare_answers(first: Any, second: Any) -> str:
+        if not isinstance(first, PhrasedAnswer) or not isinstance(second, PhrasedAnswer):
+            return compare(first, second)
+        if (*first.phrases,) != (*second.phrases,):
+            return f"phrases: {list(first.phrases)} against {list(second.phrases)}"
+        return compare(first.answer, second.answer)
+
+    return compare_answers
 
 
 def _pairs(model: Any) -> list[Probe]:
@@ -348,9 +361,13 @@ CONTRACTS: Mapping[str, RoleContract] = {
         _compare("vector"),
     ),
     "saliency": _contract("saliency", _image_probes, "saliency", _compare("map")),
-    "semantic-segmenter": _contract("semantic-segmenter", _image_probes, "segment", _compare("map")),
-    "instance-segmenter": _contract("instance-segmenter", _image_probes, "detect", _instance_difference),
-    "panoptic-segmenter": _contract("panoptic-segmenter", _image_probes, "segment_panoptic", _segment_difference),
+    "semantic-segmenter": _contract("semantic-segmenter", _image_probes, "segment", _allow_phrases(_compare("map"))),
+    "instance-segmenter": _contract(
+        "instance-segmenter", _image_probes, "detect", _allow_phrases(_instance_difference)
+    ),
+    "panoptic-segmenter": _contract(
+        "panoptic-segmenter", _image_probes, "segment_panoptic", _allow_phrases(_segment_difference)
+    ),
     "one-shot-segmenter": _contract("one-shot-segmenter", _pairs, _segment_queries, _compare("mask")),
     "few-shot-learner": _contract(
         "few-shot-learner",

@@ -196,19 +196,32 @@ class PlantedInstances(_ObjectSegmenter):
         return [self._detect(image) for image in images]
 
     def _detect(self, image: Image) -> Instances:
-        key = hash_array(image)
-        rows = []
-        for thing, mask in perceive(image, self.faults, INSTANCES_NAME, self.seed).objects():
-            score = 1 - SCORE_NOISE * draw(self.seed, INSTANCES_NAME, key, thing.true, thing.instance, "score")
-            rows.append((score, thing.called - 1, mask))
-        rows.sort(key=lambda row: -row[0])
-        height, width = image.shape[:2]
-        return Instances(
-            masks=np.array([mask for _, _, mask in rows], bool).reshape(-1, height, width),
-            boxes=np.array([_box(mask) for _, _, mask in rows], np.float32).reshape(-1, 4),
-            scores=np.array([score for score, _, _ in rows], np.float32),
-            labels=np.array([label for _, label, _ in rows], np.int32),
-        )
+        rows = list_detections(image, perceive(image, self.faults, INSTANCES_NAME, self.seed), self.seed)
+        return make_instances(image, rows, [thing.called - 1 for _, thing, _ in rows])
+
+
+Detection = tuple[float, Thing, Mask]
+
+
+def list_detections(image: Image, perceived: Perceived, seed: int) -> list[Detection]:
+    """Score, object and mask (H, W) of everything that is found, best first."""
+    key = hash_array(image)
+    rows = [
+        (1 - SCORE_NOISE * draw(seed, INSTANCES_NAME, key, thing.true, thing.instance, "score"), thing, mask)
+        for thing, mask in perceived.objects()
+    ]
+    return sorted(rows, key=lambda row: -row[0])
+
+
+def make_instances(image: Image, rows: Sequence[Detection], labels: Sequence[int]) -> Instances:
+    """The detections as a model answers them; `labels` has the label of each."""
+    height, width = image.shape[:2]
+    return Instances(
+        masks=np.array([mask for _, _, mask in rows], bool).reshape(-1, height, width),
+        boxes=np.array([_box(mask) for _, _, mask in rows], np.float32).reshape(-1, 4),
+        scores=np.array([score for score, _, _ in rows], np.float32),
+        labels=np.array(labels, np.int32),
+    )
 
 
 def _box(mask: Mask) -> tuple[int, int, int, int]:
@@ -226,14 +239,19 @@ class PlantedPanoptic(_ObjectSegmenter):
         return [self._segment(image) for image in images]
 
     def _segment(self, image: Image) -> Segments:
-        perceived = perceive(image, self.faults, PANOPTIC_NAME, self.seed)
-        segments = np.zeros(perceived.owner.shape, np.int32)
-        labels: dict[int, int] = {}
-        for thing, mask in perceived.objects():
-            labels[len(labels) + 1] = thing.called - 1
-            segments[mask] = len(labels)
-        stuff = np.where(perceived.owner == 0, perceived.codes, VOID)
-        for code in np.unique(stuff[stuff != VOID]):
-            labels[len(labels) + 1] = int(code) - 1
-            segments[stuff == code] = len(labels)
-        return Segments(segments, labels)
+        segments, things, codes = find_segments(perceive(image, self.faults, PANOPTIC_NAME, self.seed))
+        called = [*(thing.called for thing in things), *codes]
+        return Segments(segments, {place: code - 1 for place, code in enumerate(called, 1)})
+
+
+def find_segments(perceived: Perceived) -> tuple[LabelMap, list[Thing], list[int]]:
+    """A map (H, W) of segment ids from 1, the objects that come first in them, and the codes of the stuff after."""
+    segments = np.zeros(perceived.owner.shape, np.int32)
+    found = list(perceived.objects())
+    for place, (_, mask) in enumerate(found, 1):
+        segments[mask] = place
+    stuff = np.where(perceived.owner == 0, perceived.codes, VOID)
+    codes = [int(code) for code in np.unique(stuff[stuff != VOID])]
+    for place, code in enumerate(codes, len(found) + 1):
+        segments[stuff == code] = place
+    return segments, [thing for thing, _ in found], codes
