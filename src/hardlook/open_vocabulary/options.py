@@ -7,15 +7,18 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
+from hardlook.errors import OptionError
 from hardlook.harness.options import BenchmarkOptions, option
 from hardlook.harness.presets import expand_preset
 from hardlook.harness.scorecard import Reading
 from hardlook.harness.stats.intervals import Method
 from hardlook.open_vocabulary.presets import list_presets
+from hardlook.similarity.free_words.phrases import SenseChoice
 from hardlook.similarity.label_synsets import UnknownPolicy
 from hardlook.similarity.measures import find_measure
 
 Variant = Literal["corrected", "published"]
+PredWords = Literal["labels", "free"]
 
 VARIANTS = {
     "corrected": "senses reviewed label by label, the paper's slips repaired (docs/label-tables.md)",
@@ -49,6 +52,18 @@ class SimilarityOptions(SceneOptions):
         None,
         "Label set, file or words (cat,red barn) of the predictions' labels, where they are not the truth's.",
         changes="answers",
+    )
+    pred_words: PredWords = option(
+        "labels",
+        "Words of the predictions: labels (the model's or --pred-labels), or free (phrases, each mapped to a noun sense).",
+        changes="answers",
+        added=True,
+    )
+    pred_senses: SenseChoice = option(
+        "context",
+        "Sense of an ambiguous free word: context (other phrases of the image count) or first (the usual one).",
+        changes="answers",
+        added=True,
     )
     variant: Variant = option("corrected", "Senses of shipped label sets.", changes="scores")
     measure: str = option("path", "Similarity measure (hardlook similarity --help lists them).", changes="scores")
@@ -90,8 +105,34 @@ def offer_labels(options: SimilarityOptions) -> dict[str, str]:
     return {"labels": options.pred_labels} if options.pred_labels else {}
 
 
+def free_senses(options: BenchmarkOptions) -> SenseChoice | None:
+    """How senses of free words are chosen; None where predictions have labels."""
+    if not isinstance(options, SimilarityOptions) or options.pred_words == "labels":
+        return None
+    if options.pred_labels:
+        remedy = "leave out --pred-labels: free words need no list; or leave out --pred-words"
+        raise OptionError("--pred-words free and --pred-labels exclude each other", remedy=remedy)
+    return options.pred_senses
+
+
+def words_readings(options: SimilarityOptions) -> tuple[Reading, ...]:
+    """How free words are read, for the report; none where predictions have labels."""
+    if options.pred_words == "labels":
+        return ()
+    words = "phrases of the model's own stand for noun senses; vanilla scores count those that are a label's"
+    senses = {"context": "other phrases of the image choose among senses", "first": "the usual sense of each noun"}
+    return (
+        Reading("pred-words", "free", words, default="labels"),
+        Reading("pred-senses", options.pred_senses, senses[options.pred_senses], default="context"),
+    )
+
+
 def similarity_readings(options: SimilarityOptions) -> tuple[Reading, ...]:
-    """How the similarity is made, for the report; each has its own option, so they have no choices here."""
+    """How words and similarity are made, for the report; each has its own option, so they have no choices here."""
+    return (*words_readings(options), *_measure_readings(options))
+
+
+def _measure_readings(options: SimilarityOptions) -> tuple[Reading, ...]:
     if options.similarity is not None:
         how = (
             "a matrix from a file, rows true and columns predicted labels"
