@@ -1,15 +1,18 @@
 """`hl.run(checkpoints=DIR)` and `hardlook run rclicks --checkpoints DIR`: every file runs, is compared and ranked."""
 
 import json
+import shutil
 
 import pytest
 import torch
 
 import hardlook as hl
 from hardlook.errors import ModelError, OptionError, RunWarning
+from hardlook.fingerprints import hash_file
 from hardlook.networks.interactive.checkpoints import fit_to_noise
 from hardlook.networks.interactive.ritm import RITM
 from hardlook.networks.interactive.simpleclick import SimpleClick
+from hardlook.rclicks import cost_comparison
 
 FEW = {"scenes": 2, "groups": 2, "rounds": 2, "user_clicks": "none", "resamples": 0}
 FLAGS = [word for name, value in FEW.items() for word in (f"--{name.replace('_', '-')}", value)]
@@ -35,7 +38,7 @@ def folder(tmp_path_factory):
 
 def test_every_file_runs_and_the_command_resumes_what_the_function_began(hardlook, tmp_path, folder):
     with pytest.warns(RunWarning, match=r"2 files are not recognised: damaged\.pth"):
-        runs = hl.run("rclicks", checkpoints=folder, out=tmp_path, progress=False, report=False,
+        runs = hl.run("rclicks", checkpoints=folder, out=tmp_path, progress=False, report=False, measure_cost=False,
                       model_args={"tiny_itermask.zoom": False}, **FEW)  # fmt: skip
     assert runs.names == NAMES and [run.model for run in runs] == ["cfr-icl", "ritm"]
     assert [runs[name].manifest["model"]["args"]["zoom"] for name in NAMES] == [True, False]
@@ -47,7 +50,7 @@ def test_every_file_runs_and_the_command_resumes_what_the_function_began(hardloo
         (tmp_path / name).unlink()
 
     answer = hardlook("run", "rclicks", "--checkpoints", folder, "--model-arg", "tiny_itermask.zoom=false", "--quiet",
-                      *FLAGS, "--out", tmp_path, "--json")  # fmt: skip
+                      "--no-measure-cost", *FLAGS, "--out", tmp_path, "--json")  # fmt: skip
     assert answer.code == 0, answer.err
     assert json.loads(answer.out) == {name: json.loads(runs[name].scorecard.to_json()) for name in NAMES}
     assert kept and kept == {path: path.stat().st_mtime_ns for path in kept}
@@ -64,6 +67,30 @@ def test_every_file_runs_and_the_command_resumes_what_the_function_began(hardloo
     assert "2 files that were not recognised" in page and "its end is missing" in page
     board = (tmp_path / "leaderboard.html").read_text()
     assert all(name in board for name in (*NAMES, "CFR-ICL ViT-H", "published"))
+    assert not list(tmp_path.glob("*/cost.json")) and "latency" not in page + board
+
+
+def test_the_cost_of_each_checkpoint_is_measured_once_and_on_both_pages(hardlook, tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(cost_comparison, "IMAGES", 1)
+    monkeypatch.setattr(cost_comparison, "CLICKS", 1)
+    (tmp_path / "weights").mkdir()
+    shutil.copy(folder / "cocolvis_icl_tiny.pth", tmp_path / "weights" / "icl 1.pth")
+    shutil.copy(folder / "cocolvis_icl_tiny.pth", tmp_path / "weights" / "two.pth")
+    words = ("run", "rclicks", "--checkpoints", tmp_path / "weights", *FLAGS, "--out", tmp_path / "all")
+    answer = hardlook(*words)
+    assert answer.code == 0, answer.err
+    assert all(f"measuring what {name} costs" in answer.err for name in ("icl 1", "two"))
+    stored = {path: path.read_bytes() for path in (tmp_path / "all").glob("*/*.json")}
+    assert len(stored) == 6, "run.json, scores.json and cost.json of each"
+    cost = json.loads((tmp_path / "all" / "icl 1" / "cost.json").read_text())
+    assert cost["model"]["weights"] == {"icl 1.pth": hash_file(tmp_path / "weights" / "icl 1.pth")}
+    for page in ("report.html", "leaderboard.html"):
+        assert "Robustness against latency" in (tmp_path / "all" / page).read_text()
+    again = hardlook(*words)
+    assert again.code == 0 and "measuring" not in again.err
+    assert {path: path.read_bytes() for path in stored if path.name != "run.json"} == {
+        path: content for path, content in stored.items() if path.name != "run.json"
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""A run of every checkpoint in a folder, ending in their comparison and the leaderboard beside published results."""
+"""A run of every checkpoint in a folder, ending in their comparison and the leaderboard beside published results.
+
+After each run its checkpoint's cost is measured, once; no score depends on it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,12 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hardlook.api import run_costs
+from hardlook.api.run_costs import build_costs_sections
 from hardlook.api.runs import Run
 from hardlook.api.several_models import ModelRuns, Overview, check_models, run_each, split_model_arguments
 from hardlook.cloud.data_copies import fetch_data
@@ -92,11 +98,26 @@ def run_plan(
     out: Path,
     run_one: Callable[[str], Run],
     show: Callable[[Overview], None] | None = None,
+    *,
+    cost: Callable[[Run], None] | None = None,
 ) -> CheckpointRuns:
-    """Run what is planned, each in the folder of its name below `out`, and write the overview and the leaderboard."""
+    """Run what is planned, each in the folder of its name below `out`, and write the overview and the leaderboard.
+
+    `cost` is called after each run and may leave what its model costs in its folder.
+    """
     from hardlook.api.comparing import leaderboard
 
-    done = run_each(benchmark, list(plan.runs), out, run_one, show, (build_checkpoints_section(plan.checkpoints),))
+    def run_and_measure(name: str) -> Run:
+        run = run_one(name)
+        if cost is not None:
+            cost(run)
+        return run
+
+    def build_more() -> list[Section]:
+        costs = build_costs_sections(benchmark, [out / name for name in plan.runs])
+        return [*costs, build_checkpoints_section(plan.checkpoints)]
+
+    done = run_each(benchmark, list(plan.runs), out, run_and_measure, show, build_more)
     board = None if done.overview is None else leaderboard(out, benchmark=benchmark.card.name, out=out)
     return CheckpointRuns(dict(zip(done.names, done, strict=True)), done.overview, plan.checkpoints, board)
 
@@ -109,6 +130,8 @@ def run_checkpoints(
     model_args: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     offline: bool = False,
+    threads: int = 1,
+    measure_cost: bool = True,
     **taken: Any,
 ) -> CheckpointRuns:
     """Run every checkpoint of a folder; `run_one` is `hl.run` with all other arguments."""
@@ -126,7 +149,8 @@ def run_checkpoints(
                 benchmark, model=planned.checkpoint.model, model_args=dict(planned.arguments), out=target / name
             )
 
-        return run_plan(found, plan, target, run_planned)
+        measure = partial(run_costs.measure_cost, found, threads=threads) if measure_cost else None
+        return run_plan(found, plan, target, run_planned, cost=measure)
 
 
 def build_checkpoints_section(checkpoints: CheckpointFolder) -> Section:

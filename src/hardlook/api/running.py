@@ -68,6 +68,7 @@ def run(
     benchmark: str | Benchmark,
     *,
     checkpoints: str | Path,
+    measure_cost: bool = True,
     model_args: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     offline: bool = False,
@@ -140,6 +141,7 @@ def run(
     report: bool = True,
     unit: str | Sequence[str] | None = None,
     checkpoints: str | Path | None = None,
+    measure_cost: bool = True,
     **options: Any,
 ) -> Run | ModelRuns | UnitResults:
     """Run a benchmark, or resume the run in the folder `out`: the same run as that of `hardlook run`.
@@ -186,6 +188,7 @@ def run(
         checkpoints: A folder of published checkpoints of interactive segmenters, in place of `model`: each file runs
             as the model that its tensors tell, in a folder of its name below `out`, and `leaderboard.html` ranks them
             beside the published results. The result is a list of runs with `checkpoints`, `compared`, `leaderboard`.
+        measure_cost: With `checkpoints`, whether to measure what each costs after its run, once; scores stay the same.
         **options: The benchmark's own options; `hardlook run BENCHMARK --help` lists them.
     """
     arguments = dict(locals())  # Nothing else has a name yet.
@@ -195,12 +198,20 @@ def run(
         from hardlook.api.checkpoint_runs import run_checkpoints
 
         taken = {"model": model, "weights": weights, "pred": pred, "unit": unit}
-        own = {"benchmark", "model_args", "out", "options", "checkpoints", *taken}
+        own = {"benchmark", "model_args", "out", "options", "checkpoints", "measure_cost", *taken}
         run_file: Callable[..., Any] = partial(
             run, **{key: arguments[key] for key in arguments.keys() - own}, **options
         )
         return run_checkpoints(
-            benchmark, checkpoints, run_file, model_args=model_args, out=out, offline=offline, **taken
+            benchmark,
+            checkpoints,
+            run_file,
+            model_args=model_args,
+            out=out,
+            offline=offline,
+            threads=threads,
+            measure_cost=measure_cost,
+            **taken,
         )
     if isinstance(model, list | tuple) and unit is not None:
         own = {"benchmark", "model", "model_args", "options", "out"}

@@ -106,11 +106,11 @@ def run_each(
     out: Path,
     run_one: Callable[[str], Run],
     show: Callable[[Overview], None] | None = None,
-    more: Sequence[Section] = (),
+    more: Callable[[], Sequence[Section]] = tuple,
 ) -> ModelRuns:
     """Run one model after the other; the overview is written, and shown by `show`, also where a run stops.
 
-    `more` are sections for the end of the overview.
+    `more`, called after the last run, returns sections for the end of the overview.
     """
     runs: dict[str, Run] = {}
     overview = None
@@ -118,7 +118,7 @@ def run_each(
         for name in names:
             runs[name] = run_one(name)
     finally:
-        overview = write_overview(benchmark, [out / name for name in names], out, more)
+        overview = write_overview(benchmark, [out / name for name in names], out, more())
         if overview is not None and show is not None:
             show(overview)
     return ModelRuns(runs, overview)

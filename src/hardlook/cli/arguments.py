@@ -124,6 +124,7 @@ _MODEL_ARG_HELP = "An argument of the model, NAME.KEY=VALUE for one of several; 
 _OUT_HELP = "Run folder; the same command again resumes it. With --show: the page's path."
 _TIMEOUT_HELP = "Seconds after which a unit fails; its worker is replaced. Inline, the model then runs in a child."
 _CHECKPOINTS_HELP = "A folder of published checkpoints, in place of --model: each file runs in a folder of its name."
+_MEASURE_COST_HELP = "With --checkpoints: measure after each run, once, what its checkpoint costs."
 _UNIT_HELP = "Evaluate only this unit and print its record; makes no run; repeatable."
 
 
@@ -187,7 +188,9 @@ def shared_flags(
 
 
 def checkpoint_flags(
-    *, checkpoints: Annotated[Path | None, _model_flag("--checkpoints", _CHECKPOINTS_HELP, metavar="DIR")] = None
+    *,
+    checkpoints: Annotated[Path | None, _model_flag("--checkpoints", _CHECKPOINTS_HELP, metavar="DIR")] = None,
+    measure_cost: Annotated[bool, _model_flag("--measure-cost/--no-measure-cost", _MEASURE_COST_HELP)] = True,
 ) -> None:
     """The options of benchmarks for interactive segmenters; only its signature is used."""
 

@@ -178,6 +178,7 @@ def _run_models(name: str, benchmark: Benchmark, values: dict[str, Any], argumen
 def _run_checkpoints(name: str, benchmark: Benchmark, values: dict[str, Any], given: dict[str, str]) -> bool:
     """Run every checkpoint of a folder and return whether units failed; the last is the leaderboard."""
     from hardlook.api.checkpoint_runs import plan_checkpoints, run_plan
+    from hardlook.api.run_costs import measure_cost
     from hardlook.report.leaderboard.terminal import print_leaderboards
 
     taken = {f"--{key}": values[key] for key in ("model", "weights", "pred", "unit")}
@@ -190,7 +191,13 @@ def _run_checkpoints(name: str, benchmark: Benchmark, values: dict[str, Any], gi
         own = {**values, "model": planned.checkpoint.model, "out": out / run_name}
         return _run_model(name, benchmark, own, dict(planned.arguments), alone=False)
 
-    runs = run_plan(benchmark, plan, out, run_one, lambda overview: _show_overview(overview, values))
+    def measure(run: Run) -> None:
+        with run_warnings_as_notes():
+            say = None if values["quiet"] else lambda text: typer.echo(text, err=True)
+            measure_cost(benchmark, run, threads=values["threads"], say=say)
+
+    cost = measure if values["measure_cost"] else None
+    runs = run_plan(benchmark, plan, out, run_one, lambda overview: _show_overview(overview, values), cost=cost)
     _print_scorecards(list(plan.runs), values)
     if runs.leaderboard is not None:
         if not values["as_json"]:

@@ -22,7 +22,7 @@ from hardlook.errors import RunError
 MANIFEST = "run.json"
 
 OWN_NAMES = {MANIFEST, "records", "failures", "failures.parquet", "sessions", "scores.json", "report.html", "damaged",
-             "parts"}  # fmt: skip
+             "parts", "cost.json"}  # fmt: skip
 """The files and folders of a run."""
 
 _WRITE_ONCE = re.compile(r"part-[0-9a-f]{24}\.parquet")

@@ -12,6 +12,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from hardlook.harness.costs import CostMeasure
 from hardlook.harness.options import BenchmarkOptions
 from hardlook.harness.presets import Preset
 from hardlook.harness.published import PublishedResult, PublishedTable
@@ -224,6 +225,7 @@ class Benchmark:
       field `folds`, and the units of two folds are disjoint.
     - `find_units(options, ids)`: the units with these ids, by id, for drawing them without listing all others; an id
       that no unit has is left out. None where these options have no such way; all units are listed then.
+    - `cost_measure`: how the cost of a model is measured and shown beside its scores, where a run asks for it.
     """
 
     card: BenchmarkCard
@@ -246,6 +248,7 @@ class Benchmark:
     published_slice: Callable[[Scorecard, Any], Mapping[str, str]] | None = None
     list_folds: Callable[[Any], Sequence[int]] | None = None
     find_units: Callable[[Any, Collection[str]], Mapping[str, Unit] | None] | None = None
+    cost_measure: CostMeasure | None = None
 
 
 # Names of functions in 0.1.0, when a benchmark was a class with methods; read for one release.

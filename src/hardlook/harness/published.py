@@ -52,13 +52,17 @@ def fraction(percent: float) -> float:
 
 @dataclass(frozen=True)
 class PublishedResult:
-    """A published row: values in our scores' own scale, of the slice `where` (empty: all units), and if it compares."""
+    """A published row: values in our scores' own scale, of the slice `where` (empty: all units), and if it compares.
+
+    `costs` are those of the method, if printed, by the titles of `CostMeasure.read`.
+    """
 
     method: str
     source: str
     values: Mapping[str, float]
     comparable: str
     where: Mapping[str, str] = field(default_factory=dict)
+    costs: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,11 @@ class Spot:
 
 @dataclass(frozen=True)
 class ScatterChart:
-    """Two measurements against each other; `diagonal` draws y = x."""
+    """Two measurements against each other; `diagonal` draws y = x.
+
+    `front` are positions of spots on a Pareto front, which are joined by steps from left to right. With `log_x` equal
+    ratios of x are equally far apart; a spot whose x is not over 0 then has no place.
+    """
 
     title: str
     caption: str
@@ -99,6 +103,8 @@ class ScatterChart:
     x_axis: str
     y_axis: str
     diagonal: bool = False
+    front: Sequence[int] = ()
+    log_x: bool = False
 
 
 @dataclass(frozen=True)

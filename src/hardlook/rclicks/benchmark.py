@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial
+from hardlook.rclicks.cost_comparison import COST_MEASURE
 from hardlook.rclicks.evaluation import SCHEMA, evaluate_each, evaluate_units
 from hardlook.rclicks.options import RClicksOptions, get_readings
 from hardlook.rclicks.published import list_results, list_tables, published_slice
@@ -54,4 +55,5 @@ RCLICKS = Benchmark(
     qualities=compute_unit_qualities,
     caption=describe_unit,
     published_slice=published_slice,
+    cost_measure=COST_MEASURE,
 )

@@ -67,14 +67,11 @@ def build_leaderboard(scorecard: Scorecard) -> Section | None:
     """
     if "noc90" not in _ours(scorecard, {}):
         return None
-    ran = {score.slice["dataset"] for score in scorecard.scores if set(score.slice) == {"dataset"}}
-    shared = tuple(name for name in DATASETS if name in ran)
+    ran, shared = _list_datasets(scorecard), find_shared_datasets(scorecard)
+    ours = get_shared_values(scorecard, shared)
     if not shared or len(shared) == len(ran):
-        ours, comparable = _ours(scorecard, {}), _describe_comparability(scorecard, {})
+        comparable = _describe_comparability(scorecard, {})
     else:
-        parts = [_ours(scorecard, {"dataset": name}) for name in shared]
-        everywhere = [name for name in parts[0] if all(name in part for part in parts)]
-        ours = {name: sum(part[name] for part in parts) / len(parts) for name in everywhere}
         # A mean over some of the datasets that ran is not a score of the run.
         comparable = _describe_comparability(scorecard, {"dataset": shared[0]}) if len(shared) == 1 else ""
     theirs = [(one, one.mean(shared or DATASETS)) for one in list_checkpoints()]
@@ -97,6 +94,28 @@ def build_leaderboard(scorecard: Scorecard) -> Section | None:
     if checkpoint := _own_checkpoint(scorecard):
         words.append(f"The second row of each table is the paper's own run of {checkpoint.label}.")
     return Section("Beside the published checkpoints", " ".join(filter(None, words)), tuple(blocks))
+
+
+def _list_datasets(scorecard: Scorecard) -> set[str]:
+    return {score.slice["dataset"] for score in scorecard.scores if set(score.slice) == {"dataset"}}
+
+
+def find_shared_datasets(scorecard: Scorecard) -> tuple[str, ...]:
+    """The datasets of a run that are in the paper, in its order."""
+    ran = _list_datasets(scorecard)
+    return tuple(name for name in DATASETS if name in ran)
+
+
+def get_shared_values(scorecard: Scorecard, shared: Sequence[str]) -> dict[str, float]:
+    """The scores of a run on these datasets, their mean where it had others too; all its scores where it shares none.
+
+    Scores that are undefined are left out.
+    """
+    if not shared or len(shared) == len(_list_datasets(scorecard)):
+        return _ours(scorecard, {})
+    parts = [_ours(scorecard, {"dataset": name}) for name in shared]
+    everywhere = [name for name in parts[0] if all(name in part for part in parts)]
+    return {name: sum(part[name] for part in parts) / len(parts) for name in everywhere}
 
 
 def _correlation_map() -> HeatMap:

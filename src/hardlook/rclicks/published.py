@@ -55,6 +55,18 @@ CLICK_MODEL_NAMES = {
     "SM": "saliency",
     "Ours": "clickability",
 }
+# The networks of Table 5 that are in Tables 9 to 12, by method and backbone.
+_COSTED = {
+    ("RITM", "HR32-IT"): "RITM HRNet-32",
+    ("SimpleClick", "ViT-H"): "SimpleClick ViT-H",
+    ("SAM", "ViT-H"): "SAM ViT-H",
+}
+LATENCY, CLICK_TIME, OPENING_TIME = "first mask, ms", "click, ms", "opening, ms"
+"""Columns of times: opening an image and its first click together, as in Table 5, and both apart."""
+
+COST_COLUMNS = {LATENCY: "ms", "GB": "GB", "M parameters": "M parameters", "GFLOPs": "GFLOPs"}
+"""Columns of costs, and where they are in Table 5."""
+
 CLICK_METRICS = ("ks", "pl1", "wd", "nss", "pde")
 _NOTE = (
     "comparable with all {instances} instances of {where}, 20 rounds and ten groups of the threshold rule, drawn from "
@@ -90,6 +102,18 @@ class Checkpoint:
     def label(self) -> str:
         """Method, backbone and training data."""
         return f"{self.method} {self.backbone} ({self.trained_on})"
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """What Table 5 prints of its network, by `COST_COLUMNS`; empty for all but three networks.
+
+        >>> find_checkpoint("sam_vit_h_4b8939").costs
+        {'first mask, ms': 150.0, 'GB': 5.745, 'M parameters': 641.09, 'GFLOPs': 5473.0}
+        """
+        row = _COSTED.get((self.method, self.backbone))
+        if row is None:
+            return {}
+        return {name: published_numbers().number("table-5", row, column) for name, column in COST_COLUMNS.items()}
 
     def mean(self, datasets: Iterable[str] = DATASETS) -> dict[str, float]:
         """Every score's plain mean over these datasets, each of which weighs alike."""
@@ -147,11 +171,14 @@ def list_results() -> tuple[PublishedResult, ...]:
     everywhere = _NOTE.format(instances=f"{sum(INSTANCES.values()):,}", where="the five datasets")
     everywhere += "; our mean of the five, for the paper prints none"
     source = "Tables 9 to 12"
-    rows = [PublishedResult(one.label, f"{source}, mean of five", one.mean(), everywhere) for one in list_checkpoints()]
+    rows = [
+        PublishedResult(one.label, f"{source}, mean of five", one.mean(), everywhere, costs=one.costs)
+        for one in list_checkpoints()
+    ]
     for dataset, title in TITLES.items():
         note = _NOTE.format(instances=f"{INSTANCES[dataset]:,}", where=title)
         rows += [
-            PublishedResult(one.label, f"{source}, {title}", one.scores[dataset], note, {"dataset": dataset})
+            PublishedResult(one.label, f"{source}, {title}", one.scores[dataset], note, {"dataset": dataset}, one.costs)
             for one in list_checkpoints()
         ]
     return tuple(rows)

@@ -5,11 +5,13 @@ import re
 import numpy as np
 import pytest
 import report_samples
-from drawn_charts import Axis, dots, svgs, words
+from drawn_charts import Axis, dots, path_points, svgs, words
 
 from hardlook.harness.sections import ScatterChart, Spot
+from hardlook.harness.stats.pareto import find_front
 from hardlook.report.charts import draw_svg
-from hardlook.report.charts.scatter import draw_scatter
+from hardlook.report.charts.drawing import SMALL, fit_log_scale, text_width
+from hardlook.report.charts.scatter import draw_scatter, tabulate_scatter
 
 
 def bars(path: str, along: str) -> list[tuple[float, float]]:
@@ -80,3 +82,81 @@ def test_names_are_whole_where_there_is_room_and_cut_where_there_is_not():
     (svg,) = svgs(draw_scatter(long, "k", 840))
     [cut, _] = [text.text for text in svg.find(".//g[@class='names']").iter("text")]
     assert cut.endswith("…") and name.startswith(cut[:20])
+
+
+def test_a_logarithmic_axis_has_equal_ratios_equally_far_apart():
+    spots = (Spot(3.0, 1, "a"), Spot(30.0, 2, "b"), Spot(300.0, 3, "c"), Spot(0.0, 2, "nowhere"))
+    (svg,) = svgs(draw_scatter(ScatterChart("t", "c", spots, "ms", "y", log_x=True), "k", 840))
+    places = {title.split(":")[0]: cx for cx, _, title in dots(svg)}
+    assert set(places) == {"a", "b", "c"}, "0 has no logarithm"
+    assert places["b"] - places["a"] == pytest.approx(places["c"] - places["b"], abs=0.2)
+    ticks = dict((value, place) for place, value in Axis(svg, "x-axis").ticks)
+    assert {10.0, 100.0} <= set(ticks)
+    assert places["a"] < ticks[10.0] < places["b"] < ticks[100.0] < places["c"]
+    assert "1 spot without a place" in words(svg)
+
+
+@pytest.mark.parametrize("values", [[7.0], [1.0, 1.05], [0.02, 0.9], [1, 10], [3, 40_000_000], [999, 1001]])
+def test_logarithmic_scales_hold_their_values_and_have_a_few_ticks(values):
+    scale = fit_log_scale(values, start=10, stop=310)
+    assert scale.low <= min(values) and max(values) <= scale.high
+    assert 2 <= len(scale.ticks) <= 7 and all(scale.low <= tick <= scale.high for tick in scale.ticks)
+    assert len(set(scale.tick_texts())) == len(scale.ticks)
+    assert scale.at(scale.low) == 10 and scale.at(scale.high) == 310
+
+
+def test_many_spots_on_a_logarithmic_axis_have_histograms_of_equal_ratios():
+    spots = [Spot(10.0 ** (place / 10), place % 7, "") for place in range(41)]
+    (svg,) = svgs(draw_scatter(ScatterChart("t", "c", spots, "ms", "y", log_x=True), "k", 840))
+    above = svg.find(".//g[@class='marginals']/path").get("d")
+    lengths = [length for _, length in bars(above, "x")]
+    assert len(lengths) == 24 and max(lengths) <= 2.1 * min(lengths), "evenly spread over four powers of ten"
+
+
+def front_chart(count=37):
+    rng = np.random.default_rng(3)
+    ms = 10 ** rng.normal(1.6, 0.4, count)
+    clicks = 2 + rng.gamma(2, 1, count)
+    spots = [
+        Spot(float(x), float(y), f"checkpoint_{place}_itermask")
+        for place, (x, y) in enumerate(zip(ms, clicks, strict=True))
+    ]
+    return ScatterChart("t", "c", spots, "ms", "NoC", front=tuple(find_front(ms, clicks)), log_x=True)
+
+
+def test_the_front_is_joined_by_steps_and_told_in_words_and_numbers():
+    spots = (Spot(10.0, 5, "fast"), Spot(20.0, 6, "beaten"), Spot(40.0, 2, "good"))
+    chart = ScatterChart("t", "c", spots, "ms", "NoC", front=(0, 2))
+    (svg,) = svgs(draw_scatter(chart, "k", 840))
+    front, at = svg.find(".//g[@class='front']"), {t.split(":")[0]: (x, y) for x, y, t in dots(svg) if t}
+    rings = [(float(ring.get("cx")), float(ring.get("cy"))) for ring in front.iter("circle")]
+    assert rings == [at["fast"], at["good"]]
+    corners = path_points(front.find("path").get("d"))
+    expected = [at["fast"], (at["good"][0], at["fast"][1]), at["good"]]
+    np.testing.assert_allclose(corners[1:4], expected, atol=0.1)
+    assert "On the Pareto front: fast, good." in words(svg)
+    table = tabulate_scatter(chart)
+    assert table.columns[-1] == "Pareto front" and [row[-1] for row in table.rows] == ["yes", "", "yes"]
+    assert tabulate_scatter(ScatterChart("t", "c", spots, "ms", "NoC")).columns == ("name", "ms", "NoC")
+
+
+@pytest.mark.parametrize("width", [840.0, 360.0])
+def test_no_name_covers_another_or_a_spot_and_those_on_the_front_come_first(width):
+    chart = front_chart()
+    (svg,) = svgs(draw_scatter(chart, "k", width))
+    boxes = []
+    for text in svg.find(".//g[@class='names']").iter("text"):
+        x, y = float(text.get("x")), float(text.get("y"))
+        boxes.append((x, y - 9, x + text_width(text.text, SMALL), y + 3))
+    assert all(box[0] >= 0 and box[2] <= width for box in boxes)
+    spots = [(x - 4, y - 4, x + 4, y + 4) for x, y, title in dots(svg) if title]
+    for place, one in enumerate(boxes):
+        for other in (*boxes[:place], *spots):
+            assert one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
+    named = [text.findtext("title") or text.text for text in svg.find(".//g[@class='names']").iter("text")]
+    front = [chart.spots[place].label for place in chart.front]
+    assert len(front) > 3
+    if width > 600:
+        assert named[: len(front)] == front and len(named) >= 25
+    else:
+        assert named[0] == front[0] and len(named) >= 10, "a phone has no room for all"

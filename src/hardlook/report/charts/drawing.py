@@ -1,4 +1,4 @@
-"""SVG drawings with a text alternative: shapes, axes, linear scales, and text of estimated width.
+"""SVG drawings with a text alternative: shapes, axes, scales, and text of estimated width.
 
 >>> svg_drawing("k", 10, 10, "Title", "What it shows.", "")[:60]
 '<svg class="chart" role="img" aria-labelledby="k-title k-wor'
@@ -87,6 +87,41 @@ def fit_scale(
     if tight:
         return LinearScale(low, high, start, stop, tuple(place for place in places if low <= place <= high))
     return LinearScale(places[0], places[-1], start, stop, places)
+
+
+@dataclass(frozen=True)
+class LogScale(LinearScale):
+    """Equal ratios are equally far apart; `low`, `high` and `ticks` are over 0."""
+
+    def at(self, value: float) -> float:
+        """The coordinate of a value over 0; values outside the domain are drawn at its edge."""
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return self.start + (self.stop - self.start) * min(max(share, 0.0), 1.0)
+
+    def tick_texts(self) -> list[str]:
+        """Each tick with as many digits as it needs."""
+        return [f"{tick:g}" for tick in self.ticks]
+
+
+def fit_log_scale(values: Iterable[float], *, start: float, stop: float, ticks: int = 5) -> LogScale:
+    """The scale around all values, which are over 0; it ends at powers of ten, or at 2 or 5 times one.
+
+    >>> fit_log_scale([41, 150], start=0, stop=100).ticks, fit_log_scale([3, 20_000], start=0, stop=100).ticks
+    ((20.0, 50.0, 100.0, 200.0), (10.0, 100.0, 1000.0, 10000.0))
+    """
+    numbers = list(values) or [1.0, 10.0]
+    low, high = min(numbers), max(numbers)
+    if high < 1.2 * low:
+        low, high = low / 1.5, high * 1.5
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    places = [float(f"{factor}e{power}") for power in powers for factor in (1, 2, 5)]
+    places = [
+        place
+        for place, after, before in zip(places, [*places[1:], math.inf], [0.0, *places[:-1]], strict=True)
+        if after > low and before < high
+    ]
+    tens = places if len(places) <= ticks + 2 else [place for place in places if f"{place:e}".startswith("1.0")]
+    return LogScale(places[0], places[-1], start, stop, tuple(tens[:: math.ceil(len(tens) / (ticks + 2))]))
 
 
 def _round_step(rough: float) -> float:

@@ -21,10 +21,12 @@ from typing import Any, Literal
 
 from hardlook.errors import HardlookError, OptionError
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, ScoreMeaning
+from hardlook.harness.costs import MeasuredRun
 from hardlook.harness.options import parse_options
 from hardlook.harness.published import PublishedResult
 from hardlook.harness.runs.scoring import name_stored_method
 from hardlook.harness.scorecard import Score
+from hardlook.harness.sections import Section
 from hardlook.report.formatting import format_slice
 from hardlook.report.leaderboard.runs import LeaderboardRun, SkippedRun
 from hardlook.report.score_display import get_bounds
@@ -53,7 +55,10 @@ _METHOD = {"few-shot-learner": {"encoder", "encoder_args", "encoder model"}}
 
 @dataclass(frozen=True)
 class Row:
-    """A value of a method in the slice `where`; `comparable` is its own text on comparing, `flags` deny it a rank."""
+    """A value of a method in the slice `where`; `comparable` is its own text on comparing, `flags` deny it a rank.
+
+    `costs` are those of the method, by the titles of their columns.
+    """
 
     kind: Kind
     method: str
@@ -69,6 +74,7 @@ class Row:
     folder: str = ""
     date: str = ""
     rank: int | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[tuple[str, str], ...]:
@@ -116,6 +122,7 @@ class Leaderboard:
     rankings: tuple[ScoreRanking, ...]
     slices: tuple[ScoreRanking, ...]
     left_out: tuple[SkippedRun, ...]
+    costs: Section | None = None
 
 
 def build_leaderboard(
@@ -133,7 +140,19 @@ def build_leaderboard(
     overall = [_rank_overall(card, meaning, entries, first) for meaning in scores]
     rankings = [ranking for ranking in overall if ranking.of("run")]
     slices = [ranking for meaning in scores for ranking in _rank_slices(card, meaning, entries, first)]
-    return Leaderboard(card, entries, first, tuple(rankings), tuple(slices), tuple(left_out))
+    costs = _build_costs(benchmark, entries)
+    return Leaderboard(card, entries, first, tuple(rankings), tuple(slices), tuple(left_out), costs)
+
+
+def _build_costs(benchmark: Benchmark, entries: Sequence[RunEntry]) -> Section | None:
+    """What the methods cost, beside their scores; None where that was measured of none."""
+    if benchmark.cost_measure is None:
+        return None
+    runs = [entry.run for entry in entries]
+    # Names of methods may hold whole paths, too long for a chart.
+    return benchmark.cost_measure.build_section(
+        [MeasuredRun(run.folder, run.scorecard, run.cost, run.cost_problem) for run in runs]
+    )
 
 
 def choose_scores(card: BenchmarkCard, sort: str | None = None) -> list[ScoreMeaning]:
@@ -247,14 +266,14 @@ def _add_published(
         elif not comparable:
             flags.append(explain_unranked([row.comparable for row in unflagged]))
         value, about = result.values[meaning.name], (result.comparable, tuple(flags), result.where, result.source)
-        rows.append(Row("published", result.method, value, None, None, None, "", *about))
+        rows.append(Row("published", result.method, value, None, None, None, "", *about, costs=result.costs))
     return ScoreRanking(meaning, where, rank_rows(rows, meaning))
 
 
 def _make_row(score: Score, entry: RunEntry, where: Slice) -> Row:
     about = (score.reading, score.comparable, entry.flags, where, "", entry.run.folder, entry.run.date)
     low, high = get_bounds(score)
-    return Row("run", entry.method, score.value, low, high, score.n, *about)
+    return Row("run", entry.method, score.value, low, high, score.n, *about, costs=entry.costs)
 
 
 @dataclass(frozen=True)
@@ -266,6 +285,7 @@ class RunEntry:
     flags: tuple[str, ...]
     where: Mapping[str, str]
     data: str
+    costs: Mapping[str, float] = field(default_factory=dict)
 
 
 def make_run_entries(
@@ -287,7 +307,9 @@ def make_run_entries(
         if (run.scorecard.model in transductive) != (runs[first].scorecard.model in transductive):
             flags.append("this run or the first is transductive: it sees all queries of a task together")
         where, data = _find_published_slice(benchmark, run), describe_data(run.manifest["options"])
-        entries.append(RunEntry(run, name, tuple(flags), where, data))
+        measure = benchmark.cost_measure
+        costs = {} if measure is None or run.cost is None else measure.read(run.cost)
+        entries.append(RunEntry(run, name, tuple(flags), where, data, costs))
     return tuple(entries), entries[first]
 
 

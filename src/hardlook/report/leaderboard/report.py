@@ -85,6 +85,7 @@ def build_sections(board: Leaderboard) -> list[Section]:
     found = [
         build_overview_section(board, numbers),
         build_notes_section(numbers),
+        board.costs,
         *(_build_ranking_section(ranking, numbers) for ranking in board.rankings),
         _build_slices_section(board, numbers),
         build_runs_section(board),
@@ -98,12 +99,18 @@ def build_overview_section(board: Leaderboard, numbers: NoteNumbers) -> Section:
     """One row per method: its rank by the first score, and its values of all scores."""
     shown, values = group_rows(board), _collect_values(board)
     meanings = [ranking.meaning for ranking in board.rankings]
+    # Published costs alone would be columns of empty cells for the runs.
+    costs = list(dict.fromkeys(name for entry in board.entries for name in entry.costs))
     rows: list[tuple[Cell, ...]] = []
     for row in shown[:MAX_ROWS]:
         found = values[_identify(row)]
         by_first = found.get(meanings[0].name)
         method = (by_first.rank if by_first else None, row.method, row.kind, format_note_numbers(row, numbers))
-        rows.append((*method, *(get_value(found.get(one.name)) for one in meanings), row.folder or row.source))
+        values_and_costs = (
+            *(get_value(found.get(one.name)) for one in meanings),
+            *(row.costs.get(name) for name in costs),
+        )
+        rows.append((*method, *values_and_costs, row.folder or row.source))
     caption, leader = "No run has a headline score.", ""
     if meanings:
         caption = f"Ranks and notes are those of {meanings[0].title}; rows without a rank come last."
@@ -111,7 +118,7 @@ def build_overview_section(board: Leaderboard, numbers: NoteNumbers) -> Section:
     table = Table(
         "All methods",
         caption + describe_truncation(len(shown)),
-        ("rank", "method", "kind", "note", *(meaning.title for meaning in meanings), "folder or source"),
+        ("rank", "method", "kind", "note", *(meaning.title for meaning in meanings), *costs, "folder or source"),
         tuple(rows),
         decimals=choose_value_decimals([row.value for ranking in board.rankings for row in ranking.rows]),
     )

@@ -1,4 +1,4 @@
-"""The runs below a folder, from `run.json` and `scores.json` alone; unusable ones are listed with the reason.
+"""The runs below a folder, from `run.json`, `scores.json` and `cost.json`; unusable ones are listed with the reason.
 
 >>> import tempfile
 >>> collect_runs(Path(tempfile.mkdtemp())).runs
@@ -18,6 +18,7 @@ from typing import Any
 
 from hardlook.errors import DataError, HardlookError, RunError
 from hardlook.harness.benchmark import Benchmark
+from hardlook.harness.costs import read_cost
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.scorecard import Scorecard
@@ -29,11 +30,16 @@ _SET_ASIDE = re.compile(r"\.old-\d+$")
 
 @dataclass(frozen=True)
 class LeaderboardRun:
-    """A run as read from its two files; `folder` is relative to the searched folder."""
+    """A run as read from its files; `folder` is relative to the searched folder.
+
+    `cost` is the content of its `cost.json`, None where there is none; `cost_problem` why it cannot be used.
+    """
 
     folder: str
     manifest: Mapping[str, Any]
     scorecard: Scorecard
+    cost: Mapping[str, Any] | None = None
+    cost_problem: str = ""
 
     @property
     def date(self) -> str:
@@ -149,7 +155,17 @@ def _read_run(
     if units.scored + units.failed < units.planned:
         why = f"unfinished: {units.scored} of {units.planned} units are scored"
         return SkippedRun(folder, name, why, "resume it: repeat the same `hardlook run`")
-    return LeaderboardRun(folder, manifest, scorecard)
+    return LeaderboardRun(folder, manifest, scorecard, *_read_cost(run, benchmark))
+
+
+def _read_cost(run: RunFolder, benchmark: Benchmark) -> tuple[Mapping[str, Any] | None, str]:
+    """What the run's model costs, and why that cannot be used; no run is left out for it."""
+    if benchmark.cost_measure is None:
+        return None, ""
+    try:
+        return read_cost(run.path, benchmark.cost_measure), ""
+    except HardlookError as error:
+        return None, error.what
 
 
 def _load_benchmark(name: str, found: dict[str, Benchmark]) -> Benchmark | SkippedRun:
