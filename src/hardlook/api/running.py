@@ -19,6 +19,7 @@ from hardlook.harness.runs.engines import ENGINES, EngineName
 
 if TYPE_CHECKING:
     from hardlook.api.checkpoint_runs import CheckpointRuns
+    from hardlook.api.preset_runs import PresetRuns
     from hardlook.api.several_models import ModelRuns
     from hardlook.api.single_units import UnitResults
     from hardlook.harness.runs.launch import RunSettings
@@ -61,6 +62,22 @@ def run(
     offline: bool = False,
     **settings: Any,
 ) -> ModelRuns: ...
+
+
+@overload
+def run(
+    benchmark: str | Benchmark,
+    *,
+    preset: str,
+    model: Any = None,
+    model_args: Mapping[str, Any] | None = None,
+    data: Paths | None = None,
+    gt: str | Path | None = None,
+    pred: str | Path | None = None,
+    out: str | Path | None = None,
+    offline: bool = False,
+    **settings: Any,
+) -> Any: ...
 
 
 @overload
@@ -143,8 +160,12 @@ def run(
     checkpoints: str | Path | None = None,
     measure_cost: bool = True,
     **options: Any,
-) -> Run | ModelRuns | UnitResults:
+) -> Run | ModelRuns | UnitResults | PresetRuns:
     """Run a benchmark, or resume the run in the folder `out`: the same run as that of `hardlook run`.
+
+    With `preset="cross-dataset"` and the like it is a table of the paper: one run for each dataset in `data`, in a
+    folder of its name below `out`. `{dataset}` in `pred` and in arguments of the model is that name, `{labels}` its
+    label set. The result is a list of runs with their `table` beside the published rows.
 
     Names and options are those of the command line, with underscores: `hl.run("toss", model=net, data={"voc":
     "VOC2012", "pairs": "TOSS"}, tiers="1,2", out="runs/mine")`.
@@ -213,6 +234,15 @@ def run(
             measure_cost=measure_cost,
             **taken,
         )
+    from hardlook.api.preset_runs import is_whole_preset
+
+    if unit is None and is_whole_preset(options.get("preset")):
+        from hardlook.api.preset_runs import run_preset
+
+        own = {"benchmark", "model", "model_args", "out", "options", "data", "gt", "pred"}
+        run_part: Callable[..., Any] = partial(run, **{key: arguments[key] for key in arguments.keys() - own})
+        choices: dict[str, Any] = {**options, "data": _name_paths(data), "gt": gt, "pred": pred}
+        return run_preset(benchmark, options["preset"], run_part, choices, model=model, model_args=model_args, out=out)
     if isinstance(model, list | tuple) and unit is not None:
         own = {"benchmark", "model", "model_args", "options", "out"}
         rest = {key: arguments[key] for key in arguments.keys() - own}

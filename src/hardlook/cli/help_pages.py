@@ -73,7 +73,7 @@ def format_page(command: TyperCommand | TyperGroup, context: Any, width: int | N
 
 
 def format_text(text: str, width: int) -> list[str]:
-    """The paragraphs of a help text: prose wrapped, commands below `Examples:` one per line.
+    """The paragraphs of a help text: prose wrapped, commands below `Examples:` and `Preset NAME` one per line.
 
     Long commands are broken with a backslash, so that they can be copied.
     """
@@ -81,7 +81,7 @@ def format_text(text: str, width: int) -> list[str]:
     examples = False
     for paragraph in text.split("\n\n"):
         heading, _, rest = paragraph.partition("\n")
-        if heading in ("Example:", "Examples:"):
+        if heading in ("Example:", "Examples:") or heading.startswith("Preset "):
             examples = True
             paragraphs.append("\n".join([heading, *_break_commands(rest, width)]))
         elif examples and paragraph.startswith("  "):

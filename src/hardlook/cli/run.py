@@ -31,7 +31,7 @@ from hardlook.cloud.run_folders import locate_run
 
 if TYPE_CHECKING:
     from hardlook.api.runs import Run
-    from hardlook.api.several_models import Overview
+    from hardlook.api.several_models import ModelRuns, Overview
     from hardlook.api.single_units import UnitResults
     from hardlook.harness.benchmark import Benchmark, BenchmarkCard
     from hardlook.harness.runs.launch import RunProgress
@@ -109,6 +109,7 @@ def _build_app(name: str) -> App:
 def build_command(name: str, benchmark: Benchmark) -> Callable[..., None]:
     """The function that typer turns into this benchmark's command."""
     from hardlook.cli.arguments import build_flags
+    from hardlook.harness.presets import describe_presets
 
     def command(**values: Any) -> None:
         execute_run(name, benchmark, values)
@@ -121,12 +122,14 @@ def build_command(name: str, benchmark: Benchmark) -> Callable[..., None]:
     typed.__signature__ = inspect.Signature(parameters)
     typed.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     card = benchmark.card
-    command.__doc__ = f"{card.title}.\n\n{card.summary}\n\nExample:\n\n  {card.example}"
+    parts = [f"{card.title}.", card.summary, f"Example:\n\n  {card.example}", *describe_presets(card.presets())]
+    command.__doc__ = "\n\n".join(parts)
     return command
 
 
 def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None:
     """Run, print the scores and write the report; several models one after the other, each in a folder of its name."""
+    from hardlook.api.preset_runs import is_whole_preset
     from hardlook.cli.several_models import parse_model_names, split_model_arguments
     from hardlook.models.families.downloads import forbid_downloads
 
@@ -148,10 +151,12 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
         return
     arguments = split_model_arguments(models or [benchmark.card.default_model], given)
     with forbid_downloads(values["offline"]):
-        if values["unit"]:
+        if is_whole_preset(values.get("preset")) and not values["unit"]:
+            failed = _run_preset(name, benchmark, values, arguments, models)
+        elif values["unit"]:
             failed = evaluate_named_units(name, benchmark, values, arguments)
         elif len(models) > 1:
-            failed = _run_models(name, benchmark, values, arguments)
+            failed = any(map(_has_failures, _run_models(name, benchmark, values, arguments)))
         else:
             values = {**values, "model": models[0] if models else None}
             failed = _has_failures(_run_model(name, benchmark, values, next(iter(arguments.values()))))
@@ -159,8 +164,10 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
         raise typer.Exit(FINISHED_WITH_FAILURES)
 
 
-def _run_models(name: str, benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]]) -> bool:
-    """Run each model and return whether units failed; the overview page is written also when a run stops."""
+def _run_models(
+    name: str, benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]], *, alone: bool = True
+) -> ModelRuns:
+    """Run each model; the overview page is written also when a run stops. With `--json` only what is `alone` prints."""
     from hardlook.api.several_models import check_models, run_each
 
     check_models(benchmark.card.role, arguments)
@@ -171,7 +178,40 @@ def _run_models(name: str, benchmark: Benchmark, values: dict[str, Any], argumen
         return _run_model(name, benchmark, own, arguments[model], alone=False)
 
     runs = run_each(benchmark, list(arguments), out, run_one, lambda overview: _show_overview(overview, values))
-    _print_scorecards(list(arguments), values)
+    if alone:
+        _print_scorecards(list(arguments), values)
+    return runs
+
+
+def _run_preset(
+    name: str, benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]], models: list[str]
+) -> bool:
+    """Run a preset on the datasets that are given, print its table, and return whether units failed."""
+    from hardlook.api.preset_runs import name_part_runs, plan_preset, run_plan
+    from hardlook.report.leaderboard.preset_table import build_document, print_preset_table
+
+    plan = plan_preset(benchmark, values["preset"], collect_options(benchmark, values), has_model=bool(models))
+    typer.echo("\n".join(plan.describe()), err=True)
+    out: Path = values["out"]
+
+    def run_one(data: str) -> dict[str, Run]:
+        planned = plan.runs[data]
+        own = {**values, "out": out / data}
+        for key, value in planned.options.items():
+            own[key] = [f"{one}={path}" for one, path in value.items()] if key in ("data", "reading") else value
+        filled = {model: planned.fill(given) for model, given in arguments.items()}
+        if len(models) > 1:
+            return name_part_runs(data, _run_models(name, benchmark, own, filled, alone=False))
+        own["model"] = models[0] if models else None
+        return {data: _run_model(name, benchmark, own, next(iter(filled.values())), alone=False)}
+
+    runs = run_plan(benchmark, plan, out, run_one)
+    if values["as_json"]:
+        print_json(build_document(runs.table))
+    else:
+        typer.echo()
+        print_preset_table(runs.table)
+        typer.echo(f"\ntable: {format_path(runs.page)}")
     return any(map(_has_failures, runs))
 
 

@@ -7,8 +7,8 @@ a preset is lies in a table of the system that has it; `BenchmarkCard.presets` l
 >>> preset = Preset("small", "open-miou", "Table 4", "mIoU", (part,), ("Table 4, PAS-20",))
 >>> expand_preset([preset], {"preset": "small/voc", "level": 0.9})
 {'labels': 'voc20', 'preset': 'small/voc', 'level': 0.9}
->>> print(describe_presets([preset]))
-small: Table 4, mIoU
+>>> print(*describe_presets([preset]))
+Preset small (Table 4, mIoU):
   hardlook run open-miou --data voc=PATH --labels voc20
 """
 
@@ -107,10 +107,11 @@ def format_part(preset: Preset, part: PresetPart) -> str:
     return f"hardlook run {preset.benchmark} {' '.join(words)}"
 
 
-def describe_presets(presets: Sequence[Preset]) -> str:
+def describe_presets(presets: Sequence[Preset]) -> list[str]:
     """Every preset with its table, and below it the commands that it stands for."""
-    blocks = [
-        "\n".join([f"{one.name}: {one.table}, {one.title}", *(f"  {format_part(one, part)}" for part in one.parts)])
+    return [
+        "\n".join(
+            [f"Preset {one.name} ({one.table}, {one.title}):", *(f"  {format_part(one, part)}" for part in one.parts)]
+        )
         for one in presets
     ]
-    return "\n".join(blocks)

@@ -140,6 +140,7 @@ def build_leaderboard(
     overall = [_rank_overall(card, meaning, entries, first) for meaning in scores]
     rankings = [ranking for ranking in overall if ranking.of("run")]
     slices = [ranking for meaning in scores for ranking in _rank_slices(card, meaning, entries, first)]
+    slices += _rank_other_datasets(benchmark, scores, entries, first, marks)
     costs = _build_costs(benchmark, entries)
     return Leaderboard(card, entries, first, tuple(rankings), tuple(slices), tuple(left_out), costs)
 
@@ -252,6 +253,27 @@ def _rank_slices(
     return [_add_published(meaning, dict(key), some, published[key]) for key, some in sorted(rows.items())]
 
 
+def _rank_other_datasets(
+    benchmark: Benchmark,
+    scores: Sequence[ScoreMeaning],
+    entries: Sequence[RunEntry],
+    first: RunEntry,
+    marks: ModelMarks | None,
+) -> list[ScoreRanking]:
+    """Runs on data other than the first run's that are published, too: those of one dataset are ranked together."""
+    published = [result.where for result in benchmark.card.published()]
+    others: dict[str, list[LeaderboardRun]] = {}
+    for entry in entries:
+        if entry.where and entry.where != first.where and entry.where in published:
+            others.setdefault(_dump(entry.where), []).append(entry.run)
+    rankings = []
+    for runs in others.values():
+        own, own_first = make_run_entries(benchmark, runs, marks)
+        overall = (_rank_overall(benchmark.card, meaning, own, own_first) for meaning in scores)
+        rankings += [ranking for ranking in overall if ranking.of("run") and ranking.of("published")]
+    return rankings
+
+
 def _add_published(
     meaning: ScoreMeaning, where: Slice, rows: list[Row], published: Sequence[PublishedResult]
 ) -> ScoreRanking:
@@ -306,7 +328,7 @@ def make_run_entries(
             flags.append(f"{units.failed} of {units.planned} units failed")
         if (run.scorecard.model in transductive) != (runs[first].scorecard.model in transductive):
             flags.append("this run or the first is transductive: it sees all queries of a task together")
-        where, data = _find_published_slice(benchmark, run), describe_data(run.manifest["options"])
+        where, data = find_published_slice(benchmark, run), describe_data(run.manifest["options"])
         measure = benchmark.cost_measure
         costs = {} if measure is None or run.cost is None else measure.read(run.cost)
         entries.append(RunEntry(run, name, tuple(flags), where, data, costs))
@@ -406,7 +428,8 @@ def describe_data(options: Mapping[str, object]) -> str:
     return ", ".join(named) or "planted world"
 
 
-def _find_published_slice(benchmark: Benchmark, run: LeaderboardRun) -> Mapping[str, str]:
+def find_published_slice(benchmark: Benchmark, run: LeaderboardRun) -> Mapping[str, str]:
+    """The slice of the published rows that a run's scores over all units stand beside."""
     if benchmark.published_slice is None:
         return {}
     try:

@@ -25,12 +25,15 @@ def print_leaderboards(boards: Sequence[Leaderboard], left_out: Sequence[Skipped
     for board in boards:
         count = len(board.entries)
         console.print(Text(f"{board.card.title}, {count} run{'' if count == 1 else 's'}", style="bold"))
-        for ranking in board.rankings:
+        datasets = [entry.where for entry in board.entries]
+        others = [ranking for ranking in board.slices if ranking.where in datasets]
+        for ranking in (*board.rankings, *others):
             console.print(_make_table(ranking))
         published = [row for ranking in board.rankings for row in ranking.of("published")]
         if published and all(row.rank is None for row in published) and (why := "; ".join(published[0].flags)):
             console.print(Text(f"published results have no rank ({why})", style="dim"))
-        without = [entry for entry in board.entries if entry.flags]
+        ranked_elsewhere = {row.folder for ranking in others for row in ranking.rows if row.rank is not None}
+        without = [entry for entry in board.entries if entry.flags and entry.run.folder not in ranked_elsewhere]
         for entry in without[:MOST]:
             console.print(Text(f"no rank: {entry.method} ({'; '.join(entry.flags)})", style="dim"))
         if len(without) > MOST:
