@@ -95,8 +95,11 @@ class ZeroShotSegmenter(OuterModel):
                 remedy="--model-arg proposals=MODEL: a promptable segmenter, such as hf:facebook/sam-vit-base, or an "
                 "instance or panoptic segmenter",
             )
-        found = [(image, *propose(self._proposals, [image], self._points)) for image in images]
-        return [self._name_masks(image, one.masks, one.scores) for image, one in found]
+        answers = []
+        for image in images:
+            [found] = propose(self._proposals, [image], self._points)
+            answers.append(self._name_masks(image, found.masks, found.scores))
+        return answers
 
     def _encode_labels(self, prompts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """(labels, D) float32 of unit length: the mean over each label's prompts."""
@@ -198,7 +201,7 @@ def build_zero_shot(
 
 def build_maskclip(
     encoder: str,
-    labels: tuple[str, ...] = (),
+    labels: tuple[str, ...],
     templates: tuple[str, ...] = TEMPLATES,
     encoder_args: str = "",
     threshold: float = 0.0,

@@ -51,10 +51,8 @@ def load_regions(
             file=find_file(PROMPT),
             remedy="--model-arg weights=FILE of OVSeg, beside clip; or prompt=none for a CLIP without",
         )
-    image, text = (
-        find(state, find_file(key), quick=quick)
-        for find, key in ((find_image_size, "visual.conv1.weight"), (find_text_size, "token_embedding.weight"))
-    )
+    image = find_image_size(state, find_file("visual.conv1.weight"), quick=quick)
+    text = find_text_size(state, find_file("token_embedding.weight"), quick=quick)
     if image.output != text.output:
         raise ModelError(
             f"images have {image.output} dimensions and texts {text.output}: towers of two CLIPs",

@@ -84,15 +84,16 @@ class RegionClassifier(nn.Module):
         # A query without a region has only the proposal's scores.
         seen = torch.ones_like(proposed)
         places = inside.flatten(1).any(1).nonzero()[:, 0]
-        for some in places.split(batch or max(1, len(places))):
-            if len(some):
-                regions, cut, _ = cut_regions(
-                    image, masks[some], side=self.side, threshold=self.threshold, smooth=self.smooth
-                )
-                logits = self.classify(regions, cut, text)[:, :-1]
-                if counts:
-                    logits = torch.stack([part.amax(1) for part in logits.split(list(counts), 1)], 1)
-                seen[some] = logits.softmax(1).to(seen.dtype)
+        step = batch or max(1, len(places))
+        for start in range(0, len(places), step):
+            some = places[start : start + step]
+            regions, cut, _ = cut_regions(
+                image, masks[some], side=self.side, threshold=self.threshold, smooth=self.smooth
+            )
+            logits = self.classify(regions, cut, text)[:, :-1]
+            if counts:
+                logits = torch.stack([names.amax(1) for names in torch.split(logits, list(counts), 1)], 1)
+            seen[some] = logits.softmax(1).to(seen.dtype)
         return mix_scores(proposed, seen, self.weight, trained)
 
 
