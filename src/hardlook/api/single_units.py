@@ -109,7 +109,7 @@ def evaluate_single_units(
     job = make_job(benchmark, found, options, model, model_args, threads)
     others = options.list_other_models(job.model).values() if job.model else ()
     name, results = WITH.join([job.model or STORED, *others]), []
-    for own, chosen in _list_by_fold(found, options, ids, given, model_args):
+    for own, chosen in _list_by_fold(found, options, ids, given, job.model_args):
         worker = build_worker(replace(job, model_args=own))
         if found.setup is not None:
             found.setup(chosen, worker.model, show_progress)

@@ -1,4 +1,4 @@
-"""`hl.train`: train a few-shot method or a one-shot network into a folder that is a model."""
+"""`hl.train`: train a few-shot method, a one-shot network or a projection into a folder that is a model."""
 
 from __future__ import annotations
 
@@ -15,8 +15,14 @@ from hardlook.report.training import Training
 TRAINERS = {
     "few-shot-learner": "hardlook.metacoco.training.run:train",
     "one-shot-segmenter": "hardlook.toss.training.run:train",
+    "semantic-segmenter": "hardlook.open_vocabulary.training.run:train",
 }
-BENCHMARKS = {"few-shot-learner": "metacoco", "one-shot-segmenter": "toss"}
+BENCHMARKS = {"few-shot-learner": "metacoco", "one-shot-segmenter": "toss", "semantic-segmenter": "open-miou"}
+ARTICLES = {
+    "few-shot-learner": "a few-shot method",
+    "one-shot-segmenter": "a one-shot network",
+    "semantic-segmenter": "a semantic projection",
+}
 
 
 def train(
@@ -29,8 +35,8 @@ def train(
         data: The dataset, as of `hl.run` of the benchmark that judges the method.
         out: The folder of the checkpoint, which is a model.
         options: Those of `hardlook.metacoco.training.run.train` for few-shot methods, of
-            `hardlook.toss.training.run.train` for one-shot networks; among both `budget`, `recipe`, `backbone`, `seed`,
-            `device`, `precision`.
+            `hardlook.toss.training.run.train` for one-shot networks, of `hardlook.open_vocabulary.training.run.train`
+            for semantic projections; among all `budget`, `recipe`, `backbone`, `seed`, `device`, `precision`.
 
     Returns:
         The training; of a one-shot network without `fold`, one per fold.
@@ -40,9 +46,10 @@ def train(
     function = getattr(importlib.import_module(module), name)
     unknown = [key for key in options if key not in function.__annotations__]
     if unknown:
-        article = {"few-shot-learner": "a few-shot method", "one-shot-segmenter": "a one-shot network"}[role]
         known = ", ".join(key for key in function.__annotations__ if key not in ("return", "method", "network"))
-        raise OptionError(f"{method} is {article}, whose training takes no {unknown[0]!r}", remedy=f"one of {known}")
+        raise OptionError(
+            f"{method} is {ARTICLES[role]}, whose training takes no {unknown[0]!r}", remedy=f"one of {known}"
+        )
     if isinstance(data, str | Path):
         data = {"root" if role == "few-shot-learner" else "voc": data}
     done: Training | list[Training] = function(method, data=data, out=out, **options)

@@ -1,4 +1,4 @@
-"""`hardlook train METHOD`: train a few-shot method or a one-shot network into a folder that is a model."""
+"""`hardlook train METHOD`: train a method, a network or a projection into a folder that is a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hardlook.cli.arguments import Json, Quiet, Seed, parse_pairs, parse_paths
 from hardlook.cli.printing import print_output
 from hardlook.report.json_values import dump_json
 
-FEW, ONE = "Few-shot methods", "One-shot networks"
+FEW, ONE, WORDS = "Few-shot methods", "One-shot networks", "Word projections"
 
 
 def train(
@@ -112,10 +112,18 @@ def train(
         int | None,
         typer.Option("--validation-pairs", min=1, help="Pairs of a validation (200).", rich_help_panel=ONE),
     ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option("--text", help="A text encoder: glove, minilm or another (glove).", rich_help_panel=WORDS),
+    ] = None,
+    unseen: Annotated[
+        str | None,
+        typer.Option("--unseen", help="Classes that do not train, such as cat,bus.", rich_help_panel=WORDS),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a few-shot method or a one-shot network; the folder is a model for `hardlook run --model`.
+    """Train a few-shot method, a one-shot network or a word projection; the folder is a model for `hardlook run`.
 
     Examples:
       hardlook train protonet --backbone resnet12 --data root=planted --budget 10min --out weights/protonet
@@ -123,6 +131,8 @@ def train(
       hardlook train baseline++ --data root=planted --set epochs=20 --device cuda --precision tf32 --out weights/bpp
 
       hardlook train pfenet --data voc=VOC2012 --split train --fold 0 --device cuda --out weights/pfenet
+
+      hardlook train semantic-projection --data voc=VOC2012 --fold 0 --text glove --out weights/projection
     """
     from hardlook.api.training import BENCHMARKS
     from hardlook.api.training import train as train_model
@@ -151,6 +161,8 @@ def train(
         "reading": reading,
         "held_back": held_back,
         "validation_pairs": validation_pairs,
+        "text": text,
+        "unseen": [word.strip() for word in unseen.split(",") if word.strip()] if unseen is not None else None,
     }
     done = train_model(
         method,
@@ -177,4 +189,5 @@ def train(
     words = [line for one in each for line in (str(one), f"page: {one.folder / 'training.html'}")]
     several = f"{method} --model-arg 'weights={out}/fold{{fold}}'"
     model = several if isinstance(done, list) else str(out)
-    print_output("\n".join([*words, f"hardlook run {benchmark} --model {model} evaluates it"]))
+    also = " --pred-labels WORDS" if benchmark == "open-miou" else ""
+    print_output("\n".join([*words, f"hardlook run {benchmark} --model {model}{also} evaluates it"]))

@@ -223,6 +223,8 @@ class Benchmark:
       comparable with, such as one dataset; empty for all units.
     - `list_folds(options)`: the folds of these options, for models that are trained per fold; the options then have a
       field `folds`, and the units of two folds are disjoint.
+    - `model_arguments(options)`: values of arguments that a model named by the user may need, such as the words it is
+      to choose from; a model that needs one and was not given it gets it.
     - `find_units(options, ids)`: the units with these ids, by id, for drawing them without listing all others; an id
       that no unit has is left out. None where these options have no such way; all units are listed then.
     - `cost_measure`: how the cost of a model is measured and shown beside its scores, where a run asks for it.
@@ -248,6 +250,7 @@ class Benchmark:
     published_slice: Callable[[Scorecard, Any], Mapping[str, str]] | None = None
     list_folds: Callable[[Any], Sequence[int]] | None = None
     find_units: Callable[[Any, Collection[str]], Mapping[str, Unit] | None] | None = None
+    model_arguments: Callable[[Any], Mapping[str, Any]] = lambda options: {}
     cost_measure: CostMeasure | None = None
 
 

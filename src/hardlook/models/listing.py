@@ -59,7 +59,16 @@ def list_trainable(pattern: str = "*") -> ModelList:
     >>> list_trainable("protonet")[0].marks, list_trainable("pfenet")[0].roles
     (('LL', 'trained', 'checked'), ('one-shot-segmenter',))
     """
-    return ModelList([*_list_few_shot(pattern), *_list_one_shot(pattern)])
+    return ModelList([*_list_few_shot(pattern), *_list_one_shot(pattern), *_list_projections(pattern)])
+
+
+def _list_projections(pattern: str) -> ModelList:
+    name = "semantic-projection"
+    summary = "pixel features projected into a space of word vectors (Xian et al., CVPR 2019): any words are labels"
+    card = ModelCard(
+        name, ("semantic-segmenter",), summary, "MIT", "train", origin="hardlook train", marks=("trained",)
+    )
+    return ModelList([card] if fnmatchcase(name, pattern) else [])
 
 
 def _list_one_shot(pattern: str) -> ModelList:

@@ -178,7 +178,7 @@ def is_checkpoint_folder(name: str) -> bool:
 
 
 def _find_checkpoint(name: str, role: str | None) -> RegistryEntry:
-    """The model of a checkpoint folder: a one-shot segmenter, a few-shot learner, or an encoder where one is asked."""
+    """The model of a checkpoint folder: a segmenter, a few-shot learner, or an encoder where one is asked."""
     card = read_json(Path(name).expanduser() / "checkpoint.json", what="not the description of a checkpoint")
     with reading(name, "not the description of a checkpoint", remedy="copy the folder again"):
         method, backbone = card.get("method", ""), card["backbone"]
@@ -187,6 +187,10 @@ def _find_checkpoint(name: str, role: str | None) -> RegistryEntry:
         segmenter = import_dotted("hardlook.models.one_shot.network_segmenter:TrainedSegmenter")
         described = ModelCard(name, ("one-shot-segmenter",), summary, extra="torch", origin="checkpoint folder")
         return RegistryEntry(described, functools.partial(segmenter, name))
+    if card.get("kind") == "projection":
+        named = import_dotted("hardlook.open_vocabulary.word_projection:WordProjection")
+        described = ModelCard(name, ("semantic-segmenter",), summary, extra="torch", origin="checkpoint folder")
+        return RegistryEntry(described, functools.partial(named, name))
     # The roles' classes differ in what they need of the folder.
     kind = "TrainedModel" if role == "encoder" or not method else "TrainedLearner"
     found = import_dotted(f"hardlook.models.few_shot.trained:{kind}")
@@ -264,6 +268,19 @@ def takes_argument(name: str, role: str, argument: str) -> bool:
     except (TypeError, ValueError):  # compiled classes may hide their signature
         return True
     return argument in parameters
+
+
+def needs_argument(name: str, role: str, argument: str) -> bool:
+    """Whether the model of that name has this argument and no default for it; not for a name that is none.
+
+    >>> needs_argument("fc-clip", "semantic-segmenter", "labels"), needs_argument("u2netp", "saliency", "labels")
+    (True, False)
+    """
+    try:
+        parameters = inspect.signature(find(name, role).factory()).parameters
+    except (TypeError, ValueError, HardlookError):  # the error of a wrong name comes when the model is built
+        return False
+    return argument in parameters and parameters[argument].default is inspect.Parameter.empty
 
 
 def list_models(pattern: str = "*", role: str | None = None) -> list[ModelCard]:

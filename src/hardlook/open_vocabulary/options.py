@@ -127,6 +127,11 @@ def words_readings(options: SimilarityOptions) -> tuple[Reading, ...]:
     )
 
 
+def offer_labels(options: SimilarityOptions) -> dict[str, str]:
+    """The argument `labels` for models that need words to choose from: those of the option `pred_labels`."""
+    return {"labels": options.pred_labels} if options.pred_labels else {}
+
+
 def similarity_readings(options: SimilarityOptions) -> tuple[Reading, ...]:
     """How words and similarity are made, for the report; each has its own option, so they have no choices here."""
     return (*words_readings(options), *_measure_readings(options))

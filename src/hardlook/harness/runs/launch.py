@@ -42,6 +42,7 @@ from hardlook.harness.runs.scoring import ScoredRun, check_readings, save_score_
 from hardlook.harness.runs.sessions import Session, claim_run, describe_mixed_code, list_sessions, start_manifest
 from hardlook.harness.runs.signals import ignore_stopping_signals, stopped_by_signals
 from hardlook.models.object_identity import name_object
+from hardlook.models.registry import needs_argument
 
 _UNWRITTEN = (OSError, StoreError, LostClaim)
 
@@ -158,10 +159,18 @@ def make_job(
             f"the model {name!r} is an object and takes no arguments: {', '.join(model_args)}",
             remedy="build it with them, or give its name or its class as package.module:Class",
         )
+    args = dict(model_args)
+    if name and not is_object:
+        offered = found.model_arguments(options)
+        args |= {
+            key: value
+            for key, value in offered.items()
+            if key not in args and needs_argument(name, found.card.role, key)
+        }
     return Job(
         benchmark if isinstance(benchmark, str) else found.card.name,
         name,
-        dict(model_args),
+        args,
         threads,
         given_benchmark=None if isinstance(benchmark, str) else ByValue(found),
         given_model=ByValue(model) if is_object else None,

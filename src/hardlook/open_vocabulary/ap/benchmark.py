@@ -14,6 +14,7 @@ from hardlook.open_vocabulary.ap.scores import SCORES, compute_unit_qualities, s
 from hardlook.open_vocabulary.ap.units import find_units, list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
 from hardlook.open_vocabulary.presets import list_presets
+from hardlook.open_vocabulary.options import offer_labels
 from hardlook.open_vocabulary.published import find_published_dataset, list_ap_results, list_ap_tables
 
 MODEL = "planted-instances"
@@ -64,5 +65,6 @@ OPEN_AP = Benchmark(
     merge_vocabularies=merge_vocabularies,
     qualities=compute_unit_qualities,
     caption=describe_unit,
+    model_arguments=offer_labels,
     published_slice=find_published_slice,
 )

@@ -12,6 +12,7 @@ from hardlook.open_vocabulary.miou.report import build_sections, describe_unit, 
 from hardlook.open_vocabulary.miou.scores import SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.open_vocabulary.miou.units import find_units, list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.presets import list_presets
+from hardlook.open_vocabulary.options import offer_labels
 from hardlook.open_vocabulary.published import find_published_dataset, list_miou_results, list_miou_tables
 
 MODEL = "planted-segmenter"
@@ -55,5 +56,6 @@ OPEN_MIOU = Benchmark(
     merge_vocabularies=merge_vocabularies,
     qualities=compute_unit_qualities,
     caption=describe_unit,
+    model_arguments=offer_labels,
     published_slice=lambda scorecard, options: find_published_dataset(options),
 )

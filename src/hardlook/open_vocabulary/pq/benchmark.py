@@ -6,6 +6,7 @@ from functools import partial
 
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Quality
 from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
+from hardlook.open_vocabulary.options import offer_labels
 from hardlook.open_vocabulary.pq.evaluation import SCHEMA, evaluate_units, merge_vocabularies
 from hardlook.open_vocabulary.pq.options import OpenPqOptions, get_readings
 from hardlook.open_vocabulary.pq.report import build_sections, describe_unit, draw_unit
@@ -51,5 +52,6 @@ OPEN_PQ = Benchmark(
     merge_vocabularies=merge_vocabularies,
     qualities=compute_unit_qualities,
     caption=describe_unit,
+    model_arguments=offer_labels,
     published_slice=lambda scorecard, options: find_published_dataset(options),
 )

@@ -15,12 +15,10 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
-from hardlook.data.voc import list_devkit_roots
+from hardlook.data.untrained_images import is_held_back, read_excluded, read_lines
 from hardlook.errors import DataError, OptionError
 from hardlook.fingerprints import hash_array, hash_value
 from hardlook.models.named_model import build_inner
-from hardlook.randomness import generator
-from hardlook.reading import read_bytes, reading
 from hardlook.toss.bias.selection import KEPT_LIST
 from hardlook.toss.bias.training_images import (
     ClassSplit,
@@ -78,22 +76,6 @@ def choose_split(classes: Sequence[str], fold: int, folds: int, *, coco: bool) -
     return split_of_fold(classes, fold, folds)
 
 
-def read_excluded(path: Path | None) -> set[str]:
-    """Image ids that are not trained on: the lines of a text file, or the names of the files of a folder."""
-    if path is None:
-        return set()
-    if path.is_dir():
-        devkits = [root / "JPEGImages" for root in list_devkit_roots(path)]
-        roots = [folder for folder in devkits if folder.is_dir()] or [path]
-        found = {one.stem for root in roots for one in root.iterdir() if one.is_file()}
-    else:
-        found = set(_read_lines(path))
-    if not found:
-        remedy = "a list of image ids, a VOC devkit, or a folder of images"
-        raise DataError("no image is named here", file=path, remedy=remedy)
-    return found
-
-
 def choose_images(
     opened: OpenedImages, split: ClassSplit, options: OneShotDataOptions, start: StartProgress | None = None
 ) -> tuple[list[LabelledImage], dict[str, Any]]:
@@ -145,27 +127,13 @@ def _select_by_list(images: Sequence[LabelledImage], path: Path) -> list[Labelle
         remedy = f"one of {', '.join(SELECTIONS)}, or the path of a list or of a folder of `hardlook bias select`"
         raise OptionError(f"--selection {path}: there is no such selection", remedy=remedy)
     file = path / KEPT_LIST if path.is_dir() else path
-    listed = _read_lines(file)
+    listed = read_lines(file)
     known = {one.image for one in images}
     if absent := [name for name in listed if name not in known]:
         what = f"{len(absent)} of {len(listed)} images of the list are no training images here: {absent[0]}"
         raise DataError(what, file=file, remedy="make the list for this fold and these data: hardlook bias select")
     wanted = set(listed)
     return [one for one in images if one.image in wanted]
-
-
-def _read_lines(path: Path) -> list[str]:
-    with reading(path, "not a list of image ids", remedy="one id per line, in UTF-8"):
-        return [line.strip() for line in read_bytes(path).decode().splitlines() if line.strip()]
-
-
-def is_held_back(image: str, share: float) -> bool:
-    """Whether an image validates and does not train; the same for every fold, selection and seed.
-
-    >>> [is_held_back("2007_000032", share) for share in (0.0, 1.0)]
-    [False, True]
-    """
-    return bool(generator(0, "held back for validation", image).random() < share)
 
 
 def prepare_data(options: OneShotDataOptions, recipe: OneShotRecipe, start: StartProgress | None = None) -> OneShotData:

@@ -1,0 +1,1 @@
+"""Semantic projections: what one is to the training loop, and its recipes."""
