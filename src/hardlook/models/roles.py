@@ -255,11 +255,37 @@ class Session(Protocol):
 class PromptableSegmenter(Protocol):
     """Interactive segmentation: open an image once, then answer batches of clicks.
 
-    A model that takes a box as first prompt says so by an attribute `takes_boxes = True`.
+    A model that takes a box as first prompt says so by an attribute `takes_boxes = True`. One that was published with
+    other settings for some datasets is a `DatasetSegmenter`.
     """
 
     def open(self, image: Image) -> Session:
         """Encode the image and return the session that answers prompts on it."""
+
+
+@runtime_checkable
+class DatasetSegmenter(PromptableSegmenter, Protocol):
+    """A promptable segmenter that its authors evaluated with other settings on some datasets, such as DAVIS."""
+
+    def for_dataset(self, dataset: str) -> PromptableSegmenter:
+        """The model to use on the images of a dataset; this one where nothing differs, which stays as it is.
+
+        Datasets have the names of `--data`: `grabcut`, `berkeley`, `davis`, `coco-mval`, `tetris`, or any other.
+        """
+
+
+def fit_to_dataset(model: Any, dataset: str) -> Any:
+    """The model to use on the images of a dataset: what a `DatasetSegmenter` chooses, any other model itself."""
+    choose = getattr(model, "for_dataset", None)
+    if choose is None:
+        return model
+    fitted = choose(dataset)
+    if not callable(getattr(fitted, "open", None)):
+        raise ModelError(
+            f"expected `for_dataset` to give a model with `open`, got {type(fitted).__qualname__} for {dataset}",
+            remedy="return self where nothing differs",
+        )
+    return fitted
 
 
 @runtime_checkable

@@ -21,7 +21,7 @@ from hardlook.errors import DataError, ModelError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.models.answer_checks import CheckedSession
-from hardlook.models.roles import Session
+from hardlook.models.roles import Session, fit_to_dataset
 from hardlook.rclicks.click_models import build_click_model, describe_click_model
 from hardlook.rclicks.clicks.courses import BASE, HALVES, Rules, find_groups, make_clicking_groups, repeat_courses
 from hardlook.rclicks.clicks.simulation import (
@@ -115,12 +115,6 @@ def evaluate_each(units: Sequence[Unit], model: Any) -> Iterator[Record]:
         # An image counts as opened for the first of its units, also where that was evaluated before a run was resumed.
         times = opened.pop(unit.group, 0) if unit.payload.first_of_image else 0
         yield make_record(unit, clicked, first_clicks, times, fit_to_dataset(model, unit.payload.dataset), clicks)
-
-
-def fit_to_dataset(model: Any, dataset: str) -> Any:
-    """The model as it was published for a dataset, where it has a method `for_dataset` that knows of some."""
-    choose = getattr(model, "for_dataset", None)
-    return model if choose is None else choose(dataset)
 
 
 def make_record(

@@ -168,6 +168,30 @@ def test_sessions_must_not_share_what_they_opened():
     assert "expected `open` to give a session with `predict`, got ndarray" in messages["ordinary image"]
 
 
+def test_settings_of_a_dataset_leave_the_model_as_it_is():
+    class Fitted(Disc):
+        def for_dataset(self, dataset):
+            return Disc(blunt=1.0)
+
+    class Changed(Disc):
+        def for_dataset(self, dataset):
+            self.open = Disc(blunt=1.0).open
+            return self
+
+    class Nothing(Disc):
+        def for_dataset(self, dataset):
+            return None
+
+    found = {f.check: f.passed for f in check_model(Fitted, "promptable-segmenter")}
+    assert found["settings of a dataset"] and "settings of a dataset" not in {
+        f.check for f in check_model(Disc, "promptable-segmenter")
+    }
+    messages = {f.check: f.message for f in check_model(Changed, "promptable-segmenter") if not f.passed}
+    assert "expected `for_dataset` to leave the model as it is" in messages["settings of a dataset"]
+    messages = {f.check: f.message for f in check_model(Nothing, "promptable-segmenter") if not f.passed}
+    assert "expected `for_dataset` to give a model with `open`, got NoneType" in messages["settings of a dataset"]
+
+
 def test_a_state_may_be_used_twice():
     class Consuming(Disc):
         def open(self, image):

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 from hardlook.models.answer_checks import ANSWERS, AnswerError, RoleAnswers, missing_fields
 from hardlook.models.conformance.probes import Probe, clicks, inside, pictures, scene, scenes_by_concept, subject_of
 from hardlook.models.one_shot.support_voting import ask_segmenter, segment_with_supports
-from hardlook.models.roles import Episode, PairContext, PhrasedAnswer, Support
+from hardlook.models.roles import Episode, PairContext, PhrasedAnswer, Support, fit_to_dataset
 from hardlook.randomness import generator
 
 LABEL_AGREEMENT = 0.995
@@ -83,8 +83,9 @@ class RoleContract:
 
     `answers` are the demands on answers and attributes, which runs check too, and here exactly; `probes(model)` makes
     fresh inputs; `call(model, values)` gives one answer per value, or raises `AnswerError`; `compare(first, second)`
-    describes how two answers differ, empty when they do not; `extra_checks` are checks of this role alone. `batched` is
-    False for a role that takes one input per call.
+    describes how two answers differ, empty when they do not; `extra_checks` are checks of this role alone, and
+    `optional_checks`, by an attribute, of those models that have it. `batched` is False for a role that takes one input
+    per call.
 
     >>> capitals = RoleContract(
     ...     RoleAnswers("words", lambda model, word, answer, exact: [] if answer.isupper() else ["not capitals"], list),
@@ -101,6 +102,7 @@ class RoleContract:
     call: Callable[[Any, list[Any]], list[Any]]
     compare: Callable[[Any, Any], str]
     extra_checks: tuple[tuple[str, Callable[[Any], list[str]]], ...] = ()
+    optional_checks: Mapping[str, tuple[str, Callable[[Any], list[str]]]] = field(default_factory=dict)
     batched: bool = True
 
     @property
@@ -322,6 +324,19 @@ def _state_faults(model: Any) -> list[str]:
     return ANSWERS["promptable-segmenter"].find_faults(model, (image,), twice[0], True) + changed
 
 
+def _dataset_faults(model: Any) -> list[str]:
+    image = pictures()["ordinary image"]
+    prompt = clicks((*inside(subject_of(image), 0.5), True))
+    [before] = _call_session(model.open(image), [prompt])
+    faults = []
+    for dataset in ("davis", "a dataset that nobody has published"):
+        [answer] = _call_session(fit_to_dataset(model, dataset).open(image), [prompt])
+        faults += ANSWERS["promptable-segmenter"].find_faults(model, (image,), answer, True)
+    [after] = _call_session(model.open(image), [prompt])
+    words = describe_difference("mask", before.mask, after.mask)
+    return faults + ([f"expected `for_dataset` to leave the model as it is, but {words}"] if words else [])
+
+
 def _corrections(model: Any) -> list[Probe]:
     probes = []
     for name, image in pictures().items():
@@ -382,6 +397,7 @@ CONTRACTS: Mapping[str, RoleContract] = {
         _predict,
         lambda first, second: describe_difference("mask", first.mask, second.mask),
         extra_checks=(("sessions side by side", _session_faults), ("state given back", _state_faults)),
+        optional_checks={"for_dataset": ("settings of a dataset", _dataset_faults)},
     ),
     "click-model": _contract(
         "click-model",

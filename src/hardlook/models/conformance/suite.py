@@ -89,6 +89,9 @@ class ContractChecks:
         yield "answers kept", self._check_answers_kept, "later calls leave earlier answers alone"
         for check, further in self.contract.extra_checks:
             yield check, functools.partial(further, self.model), "as the role says"
+        for attribute, (check, further) in self.contract.optional_checks.items():
+            if hasattr(self.model, attribute):
+                yield check, functools.partial(further, self.model), "as the role says"
         if builder is not None and "device" in inspect.signature(builder).parameters:
             yield "device", functools.partial(_device_faults, builder), "a device that is none is named in the error"
 
