@@ -5,9 +5,10 @@ import re
 import pytest
 import typer
 from typer.core import TyperGroup
+from typer.testing import CliRunner
 
 from hardlook.cli.app import COMMANDS, app, load_command
-from hardlook.cli.help_pages import App, describe_parameter, format_page, format_rows
+from hardlook.cli.help_pages import App, describe_parameter, format_page, format_rows, format_text
 from hardlook.cli.run import _build_app
 from hardlook.harness.registry import list_benchmarks
 
@@ -125,3 +126,13 @@ def test_shells_complete(hardlook, monkeypatch, words, expected):
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
     assert hardlook().out.split() == expected
+
+
+def test_the_list_of_benchmarks_and_the_headings_of_presets_fit_80_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    page = CliRunner().invoke(app, ["run", "--help"]).output
+    assert max(map(len, page.splitlines())) <= 80 and all(f"  {name} " in page for name in list_benchmarks())
+    heading = "Preset wide (Table 8, " + "AP50 of masks of base and novel classes, " * 3 + "generalised):"
+    [paragraph] = format_text(f"{heading}\n  hardlook run open-ap --preset wide", 79)
+    assert max(map(len, paragraph.splitlines())) <= 79 and "\n    " in paragraph
+    assert paragraph.endswith("\n  hardlook run open-ap --preset wide")

@@ -52,9 +52,14 @@ class App(typer.Typer):
         return super().command(name, **{"cls": HelpCommand, "context_settings": HELP_FLAGS, **settings})
 
 
+def find_width() -> int:
+    """The characters of a line of a help page: those of the terminal less one, within bounds."""
+    return max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST) - 1)
+
+
 def format_page(command: TyperCommand | TyperGroup, context: Any, width: int | None = None) -> str:
     """The help page of a command: usage, text, examples, arguments, options by panel, commands of a group."""
-    width = width or max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST) - 1)
+    width = width or find_width()
     arguments = [one for one in command.get_params(context) if isinstance(one, TyperArgument) and not one.hidden]
     names = [
         name if one.required else f"[{name}]"
@@ -83,7 +88,7 @@ def format_text(text: str, width: int) -> list[str]:
         heading, _, rest = paragraph.partition("\n")
         if heading in ("Example:", "Examples:") or heading.startswith("Preset "):
             examples = True
-            paragraphs.append("\n".join([heading, *_break_commands(rest, width)]))
+            paragraphs.append("\n".join([_wrap(heading, width, "", "    "), *_break_commands(rest, width)]))
         elif examples and paragraph.startswith("  "):
             paragraphs[-1] = "\n".join([paragraphs[-1], *_break_commands(paragraph, width)])
         else:

@@ -24,7 +24,7 @@ from hardlook.cli.arguments import (
     parse_shard,
     shared_flags,
 )
-from hardlook.cli.help_pages import App, HelpCommand
+from hardlook.cli.help_pages import App, HelpCommand, find_width, format_rows
 from hardlook.cli.printing import print_json, print_output, print_scores, run_warnings_as_notes
 from hardlook.cloud.addresses import format_path
 from hardlook.cloud.run_folders import locate_run
@@ -64,8 +64,8 @@ def run(context: typer.Context) -> None:
         print_json([{"name": card.name, "summary": card.summary, "role": card.role} for card in cards])
         raise typer.Exit(0)
     if not words or words[0] in ("-h", "--help"):
-        lines = [f"  {name:14} {find_benchmark(name).card.summary}" for name in sorted(list_benchmarks())]
-        typer.echo("Usage: hardlook run BENCHMARK [OPTIONS]\n\nBenchmarks:\n" + "\n".join(lines))
+        rows = [(name, find_benchmark(name).card.summary) for name in sorted(list_benchmarks())]
+        typer.echo("Usage: hardlook run BENCHMARK [OPTIONS]\n\n" + format_rows("Benchmarks:", rows, find_width()))
         typer.echo("\nhardlook run BENCHMARK --help lists a benchmark's options.")
         raise typer.Exit(0)
     run_benchmark_command(words[0], words[1:], f"hardlook run {words[0]}")
