@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 
 from hardlook.harness.stats import resampling
 from hardlook.harness.stats.resampling import (
@@ -14,6 +14,7 @@ from hardlook.harness.stats.resampling import (
     check_probability,
     draw_multiplicities,
     encode_labels,
+    exact_totals,
     find_clusters,
     finite_rows,
     finite_sparse_rows,
@@ -94,6 +95,13 @@ def test_row_order_changes_no_bit_of_a_float_sum(order: list[int]) -> None:
     plain = find_clusters(12, labels).sum(sums)
     shuffled = find_clusters(12, labels[order]).sum(sums[order])
     assert np.array_equal(plain, shuffled)
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([0.0, 0.1, 0.2, 1e16, -1e16, 3.0])] * 3), min_size=1, max_size=9))
+def test_totals_are_rounded_once_whether_or_not_the_rows_are_sparse(rows: list[tuple[float, float, float]]) -> None:
+    once = [math.fsum(column) for column in zip(*rows, strict=True)]
+    assert exact_totals(np.array(rows)).tolist() == once
+    assert exact_totals(csr_array(np.array(rows))).tolist() == once
 
 
 def test_values_pass_unchanged_as_float64() -> None:

@@ -26,6 +26,7 @@ def test_a_full_table_is_eligible_in_every_mode():
         ("iid", {"grass": 19, "snow": 19}, "no context holds 20 images (the fullest holds 19)"),
         ("ood", {"grass": 200}, "one context only"),
         ("ood", {"grass": 200, "snow": 4}, "4 images outside its support context at most, 15 are needed"),
+        ("ood", {"grass": 5, "snow": 5}, "5 images outside its support context at most, 15 are needed"),
         ("ood", {"grass": 4, "snow": 4}, "no context holds 5 images (the fullest holds 4)"),
         ("blind", {"grass": 10, "snow": 9}, "19 images, 20 are needed"),
         ("blind", {str(number): 4 for number in range(9)}, "no context holds 5 images (the fullest holds 4)"),

@@ -236,7 +236,8 @@ def exact_totals(rows: Any) -> NDArray[np.float64]:
     array([2.77555756e-17])
     """
     whole = rows.data if is_sparse(rows) else rows
-    if np.array_equal(whole, np.floor(whole)):
+    # Sums of whole numbers are exact below 2^53.
+    if np.array_equal(whole, np.floor(whole)) and np.abs(whole).sum() < 2**53:
         totals: NDArray[np.float64] = np.asarray(rows.sum(axis=0), np.float64)
         return totals
     if is_sparse(rows):
