@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import polars as pl
-from command_server import hardlook_command
+from command_server import hardlook_command, python_command
 from small_runs import replace_part
 
 from hardlook.harness.registry import find_benchmark
@@ -39,16 +39,19 @@ def tear(out, kept):
     return len(together) - kept
 
 
-def start(words, out):
-    """`hardlook run` with these words and this folder, as a process of its own."""
+def start(words, out, *, flush=None):
+    """`hardlook run` with these words and this folder, as a process of its own; records are written after `flush` s."""
     command = [*hardlook_command(), "run", *words, "--out", str(out), "-q"]
+    if flush is not None:
+        code = f"import killed_processes; killed_processes.run({str(out)!r}, {list(words)!r}, flush={flush})"
+        command = [*python_command(), "-c", code]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def kill_after_first_records(words, out):
+def kill_after_first_records(words, out, *, flush=None):
     """Start the run, and kill it as soon as some records are on disk."""
-    process = start(words, out)
+    process = start(words, out, flush=flush)
     deadline = time.monotonic() + 90
     while not list((out / "records").glob("part-*")) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -60,3 +63,19 @@ def finish(words, out):
     """Run or resume to the end."""
     _, errors = start(words, out).communicate(timeout=180)
     assert RunFolder(out).scores_path.is_file(), errors.decode()
+
+
+def check_killed_and_resumed(words, folder, *, units):
+    """Kill a run after its first records, resume it, and compare it with one that was left alone: the records.
+
+    `words` ask for one unit at a time (`--batch-size 1`), so that a run of few `units` is killed between two of them.
+    """
+    killed, undisturbed = folder / "killed", folder / "undisturbed"
+    kill_after_first_records(words, killed, flush=0.0)
+    assert 0 < len(whole_records(killed)) < units
+    finish(words, killed)
+    finish(words, undisturbed)
+    assert_alike(killed, undisturbed)
+    records = whole_records(undisturbed)
+    assert len(records) == units
+    return records

@@ -4,10 +4,9 @@ import cv2
 import numpy as np
 import pytest
 import torch
-from killed_runs import assert_alike, finish, kill_after_first_records, whole_records
+from killed_runs import check_killed_and_resumed
 
 from hardlook.errors import DataError, ModelError, OptionError
-from hardlook.harness.runs.launch import launch
 from hardlook.models.conformance import check_named
 from hardlook.models.identity import identify
 from hardlook.models.interactive.network_segmenter import Ritm
@@ -175,15 +174,6 @@ def test_a_run_on_photographs_is_killed_and_resumed(tmp_path, shared_data):
         *("rclicks", "--data", f"grabcut={folder}", "--model", "ritm", "--model-arg", "weights=random:11"),
         *("--model-arg", "size=hrnet18s", "--rounds", "2", "--groups", "2", "--resamples", "20", "--batch-size", "1"),
     ]
-    killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
-    kill_after_first_records(words, killed)
-    assert 0 < len(whole_records(killed)) < 3
-    finish(words, killed)
-    given = {"data": {"grabcut": folder}, "rounds": 2, "groups": 2, "resamples": 20}
-    arguments = {"weights": "random:11", "size": "hrnet18s"}
-    launch("rclicks", out=undisturbed, model="ritm", model_args=arguments, given=given, batch_size=1)
-    assert_alike(killed, undisturbed)
-    records = whole_records(undisturbed)
-    assert len(records) == 3
+    records = check_killed_and_resumed(words, tmp_path, units=3)
     assert "ritm with random parameters of seed 11: zoom-in from click 2" in records["conduct"][0]
     assert sum(records["intersection"].explode().to_list()) > 0, "some masks are not empty"

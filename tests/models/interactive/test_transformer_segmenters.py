@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from killed_runs import assert_alike, finish, kill_after_first_records, whole_records
+from killed_runs import check_killed_and_resumed
 
 from hardlook.errors import ModelError, OptionError
-from hardlook.harness.runs.launch import launch
 from hardlook.models.conformance import check_named
 from hardlook.models.interactive.network_segmenter import AdaptiveClick, CfrIcl, SimpleClick
 from hardlook.models.registry import build, find
@@ -150,15 +149,6 @@ def test_a_run_on_photographs_is_killed_and_resumed(tmp_path, shared_data):
         *("rclicks", "--data", f"grabcut={folder}", "--model", "simpleclick", "--model-arg", "weights=random:1"),
         *("--model-arg", "size=vit_xtiny", "--rounds", "2", "--groups", "2", "--resamples", "20", "--batch-size", "1"),
     ]
-    killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
-    kill_after_first_records(words, killed)
-    assert 0 < len(whole_records(killed)) < 3
-    finish(words, killed)
-    given = {"data": {"grabcut": folder}, "rounds": 2, "groups": 2, "resamples": 20}
-    arguments = {"weights": "random:1", "size": "vit_xtiny"}
-    launch("rclicks", out=undisturbed, model="simpleclick", model_args=arguments, given=given, batch_size=1)
-    assert_alike(killed, undisturbed)
-    records = whole_records(undisturbed)
-    assert len(records) == 3
+    records = check_killed_and_resumed(words, tmp_path, units=3)
     assert "simpleclick with random parameters of seed 1: zoom-in from click 1, 448 x 448" in records["conduct"][0]
     assert sum(records["intersection"].explode().to_list()) > 0, "some masks are not empty"

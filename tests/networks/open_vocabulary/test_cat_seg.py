@@ -20,11 +20,13 @@ from hardlook.networks.open_vocabulary.cat_seg import (
     SpatialAggregation,
     build_window_mask,
     choose_classes,
+    cut_stretched,
+    cut_undistorted,
     merge_windows,
     split_windows,
 )
 from hardlook.networks.open_vocabulary.clip_text import TEXT_SIZES, TextSize
-from hardlook.networks.open_vocabulary.clip_vit import VIT_SIZES, ViTSize
+from hardlook.networks.open_vocabulary.clip_vit import VIT_SIZES, ViTSize, normalise
 
 VISUAL = "sem_seg_head.predictor.clip_model.visual"
 COST = "sem_seg_head.predictor.transformer"
@@ -256,3 +258,59 @@ def test_parameters_have_the_names_shapes_and_order_of_the_released_network(size
     path = goldens_folder("open_vocabulary") / f"{size}.json"
     with torch.device("meta"):
         check_table(CATSeg(size), Golden(size, json.loads(path.read_text()), {}))
+
+
+def test_the_filler_counts_as_often_as_classes_are_missing():
+    """Linear attention among all 256 tokens, one by one."""
+    torch.manual_seed(0)
+    layer = ClassAggregation().eval()
+    with torch.no_grad():
+        for one in (layer.padding_tokens, layer.padding_guidance):
+            one.normal_()
+        x, word = torch.randn(1, 128, 3, 2, 2), torch.randn(1, 3, 128)
+        found = layer(x, word, 1)
+        tokens = x.reshape(128, 3, 4).permute(2, 1, 0)
+        every = torch.cat((tokens, layer.padding_tokens.expand(4, 253, -1)), 1)
+        guide = torch.cat((word.expand(4, -1, -1), layer.padding_guidance.expand(4, 253, -1)), 1)
+        normed, attention = layer.norm1(every), layer.attention
+        joined = torch.cat((normed, guide), 2)
+        query, key, value = (
+            one.reshape(4, 256, 4, 32).transpose(1, 2)
+            for one in (functional.elu(attention.q(joined)) + 1, functional.elu(attention.k(joined)) + 1,
+                        attention.v(normed))
+        )  # fmt: skip
+        weights = query @ key.transpose(2, 3)
+        seen = (weights @ value / (weights.sum(3, keepdim=True) + 1e-6)).transpose(1, 2).flatten(2)
+        tokens = (every + seen)[:, :3]
+        tokens = tokens + layer.MLP(layer.norm2(tokens))
+    expected = x + tokens.permute(2, 1, 0).reshape(x.shape)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("size", [(700, 400), (500, 1000), (100, 900), (384, 384)])
+def test_windows_lie_where_they_were_cut_and_the_padding_is_gone(size):
+    """Views answered by what they show give the picture back, but for its edges, which the resized whole blurs."""
+    rows = torch.linspace(0, 255, size[0])[:, None].expand(size)
+    columns = torch.linspace(0, 255, size[1]).expand(size)
+    image = torch.stack((rows, columns, torch.full(size, 128.0)))
+    views = cut_undistorted(image)
+    assert views.pixels.shape == (len(views.corners) + 1, 3, 384, 384)
+    assert max(top for top, _ in views.corners) + 384 == max(384, size[0])
+    assert views.whole[0] / views.whole[1] == pytest.approx(size[0] / size[1], rel=0.02)
+    scores = views.merge(views.pixels, size)
+    expected = normalise(image[None])[0].sigmoid()
+    assert (scores - expected).abs().max() < 0.02
+    assert views.merge(views.pixels, (50, 70)).shape == (3, 50, 70)
+    # The largest of a few channels at a time.
+    assert torch.equal(views.label(views.pixels, size, most=2), scores.argmax(0))
+
+
+def test_stretched_views_are_four_windows_of_a_square_and_the_whole(small, scene):
+    images, text = scene
+    views = cut_stretched(images[0])
+    assert views.corners == ((0, 0), (0, 256), (256, 0), (256, 256)) and views.size == views.inner == (640, 640)
+    with torch.no_grad():
+        logits = small(views.pixels, text)
+        torch.testing.assert_close(
+            views.merge(logits, (40, 60)), small.segment_windows(images, text)[0], atol=1e-5, rtol=1e-4
+        )

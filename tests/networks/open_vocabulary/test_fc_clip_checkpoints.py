@@ -75,7 +75,7 @@ def test_a_malicious_file_is_refused(files, part, tmp_path):
             return (open, (str(tmp_path / "written"), "w"))
 
     torch.save({"model": Evil()}, files[part], pickle_module=pickle)
-    with pytest.raises(DataError, match="it would call .*open"):
+    with pytest.raises(DataError, match=r"it would call .*open"):
         load_fc_clip(*files)
     assert not (tmp_path / "written").exists()
 

@@ -10,7 +10,7 @@ from goldens import Golden, goldens_folder, read_golden
 
 from hardlook.networks.open_vocabulary.clip_text import TEXT_SIZES, TextSize
 from hardlook.networks.open_vocabulary.clip_vit import VIT_SIZES, ViTSize, normalise, pad_to_multiple
-from hardlook.networks.open_vocabulary.san import SAN, SAN_SIZES, SANSize, build_attention_mask
+from hardlook.networks.open_vocabulary.san import SAN, SAN_SIZES, SANSize, build_attention_mask, label_pixels
 
 SIDE, CLIP, LAST = "side_adapter_network", "clip_visual_extractor", "clip_rec_head"
 LOGITS = ("class_logits", "aux_class_logits", "mask_logits", "aux_mask_logits", "sem_seg")
@@ -185,3 +185,19 @@ def test_parameters_have_the_names_shapes_and_order_of_the_released_network(size
     path = goldens_folder("open_vocabulary") / f"{size}.json"
     with torch.device("meta"):
         check_table(SAN(size), Golden(size, json.loads(path.read_text()), {}))
+
+
+def test_pixels_have_the_class_of_the_largest_sum_however_many_are_summed_at_a_time():
+    rng = torch.Generator().manual_seed(3)
+    classes, masks = torch.rand(5, 7, generator=rng), torch.rand(5, 4, 6, generator=rng)
+    expected = torch.einsum("qc,qhw->chw", classes, masks).argmax(0)
+    for most in (1, 3, 32):
+        assert torch.equal(label_pixels(classes, masks, most), expected)
+
+
+def test_a_class_has_the_best_of_its_names(small, scene):
+    images, text = scene
+    with torch.no_grad():
+        padded = pad_to_multiple(normalise(images))
+        ((_, apart),), ((_, joined),) = small(padded, text), small(padded, text, counts=(1, 2))
+    assert torch.equal(joined, torch.stack((apart[..., 0], apart[..., 1:3].amax(2), apart[..., 3]), 2))

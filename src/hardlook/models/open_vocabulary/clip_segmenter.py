@@ -15,10 +15,12 @@ from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
 from hardlook.models.identity import sources_of
 from hardlook.models.interactive.sam_session import check_device_and_batch
+from hardlook.models.open_vocabulary.clip_tokens import FILES as TOKENIZER_FILES
 from hardlook.models.open_vocabulary.free_words import FreeWords
 from hardlook.models.open_vocabulary.text_features import encode_words, make_encoder, open_tokenizer
 from hardlook.models.roles import Image
 from hardlook.models.torch_inference import Precision
+from hardlook.models.transformers_folder import check_folder
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -45,7 +47,10 @@ class Parameters:
 
     @classmethod
     def parse(cls, weights: str | Path, clip: Path | None, tokenizer: Path | None, size: str) -> Parameters:
-        """`weights` and `clip` are paths, or `weights` is `random:SEED` and `size` the name of a network's size."""
+        """`weights` and `clip` are paths, or `weights` is `random:SEED` and `size` the name of a network's size.
+
+        `clip` may be a folder in transformers' layout, which has a tokenizer too.
+        """
         if str(weights).startswith(RANDOM):
             seed = str(weights).removeprefix(RANDOM)
             if not seed.isdecimal():
@@ -53,6 +58,9 @@ class Parameters:
             return cls((), tokenizer, int(seed), size)
         if size:
             raise OptionError("a file tells its size", remedy=f"leave size out, or give weights={RANDOM}1")
+        if clip is not None and (folder := Path(clip).expanduser()).is_dir():
+            clip = _find_weights(folder)
+            tokenizer = tokenizer or (folder if all((folder / name).is_file() for name in TOKENIZER_FILES) else None)
         return cls(tuple(Path(one).expanduser() for one in (weights, clip) if one is not None), tokenizer)
 
     def describe(self) -> str:
@@ -60,6 +68,14 @@ class Parameters:
         if self.seed is not None:
             return f"random parameters of seed {self.seed}"
         return " and ".join(path.name for path in self.files)
+
+
+def _find_weights(folder: Path) -> Path:
+    """The file of weights of a CLIP in transformers' layout."""
+    _, *parts = check_folder(folder, ("clip",), remedy="--model-arg clip=FOLDER of a CLIP that transformers saved")
+    if len(parts) > 1:
+        raise OptionError(f"the weights in {folder} are in several parts", remedy="save them as one file")
+    return parts[0]
 
 
 class ClipSegmenter:

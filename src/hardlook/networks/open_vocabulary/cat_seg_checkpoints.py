@@ -13,6 +13,7 @@ from torch import Tensor
 
 from hardlook.networks.open_vocabulary.cat_seg import CAT_SEG_SIZES, GRID, WINDOW, CATSeg, build_window_mask
 from hardlook.networks.open_vocabulary.checkpoints import TwoFiles, build_seeded, find_size, read_state
+from hardlook.networks.open_vocabulary.clip_files import translate
 from hardlook.networks.open_vocabulary.clip_vit import VIT_SIZES, split_projections
 
 CLIP_PREFIX = "sem_seg_head.predictor.clip_model."
@@ -27,7 +28,7 @@ def list_sizes() -> dict[str, tuple[int, int]]:
 
 
 def load_cat_seg(weights: Path, clip: Path | None = None, *, released: bool = False) -> CATSeg:
-    """The network of the file `weights`, with what this lacks of CLIP from `clip`, in OpenAI's or open_clip's names."""
+    """The network of the file `weights`, with what this lacks of CLIP from `clip`, by any names."""
     state = read_state(weights)
     name = find_size(state, _LENGTHS, list_sizes(), title="CAT-Seg", file=weights)
     with torch.device("meta"):  # without the time of random numbers that the files replace
@@ -38,7 +39,7 @@ def load_cat_seg(weights: Path, clip: Path | None = None, *, released: bool = Fa
         weights,
         clip,
         is_clip=lambda key: key.startswith(CLIP_PREFIX) and not key.endswith(_TRAINED),
-        rename=lambda given: {CLIP_PREFIX + key: value for key, value in split_projections(given).items()},
+        rename=lambda given: {CLIP_PREFIX + key: value for key, value in split_projections(translate(given)).items()},
         constants=_find_constant,
     )
     return files.fill(network, state)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from hardlook.networks.open_vocabulary.checkpoints import TwoFiles, build_seeded, find_size, read_state
+from hardlook.networks.open_vocabulary.clip_files import translate
 from hardlook.networks.open_vocabulary.clip_vit import VIT_SIZES
 from hardlook.networks.open_vocabulary.san import SAN, SAN_SIZES
 
@@ -28,7 +29,7 @@ def list_sizes() -> dict[str, tuple[int, int]]:
 
 
 def load_san(weights: Path, clip: Path | None = None, *, released: bool = False) -> SAN:
-    """The network of the file `weights`, with what this lacks of CLIP from `clip`, in OpenAI's or open_clip's names."""
+    """The network of the file `weights`, with what this lacks of CLIP from `clip`, by any names."""
     state = read_state(weights)
     name = find_size(state, _LENGTHS, list_sizes(), title="SAN", file=weights)
     size = SAN_SIZES[name]
@@ -40,7 +41,7 @@ def load_san(weights: Path, clip: Path | None = None, *, released: bool = False)
         weights,
         clip,
         is_clip=lambda key: key.startswith((FIRST, LAST, TEXT)) and key not in _TRAINED,
-        rename=lambda given: rename_clip(given, size.extracting),
+        rename=lambda given: rename_clip(translate(given), size.extracting),
         constants=_find_constant,
     )
     return files.fill(network, state)
