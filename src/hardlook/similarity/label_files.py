@@ -197,7 +197,7 @@ def _split_aliases(rows: list[_Row]) -> list[_Row]:
     firsts = Counter(normalise_name(parts[0]) for parts in words if parts)
     split = []
     for row, parts in zip(rows, words, strict=True):
-        if len(parts) > 1 and not row.cells.get("aliases"):
+        if parts and not row.cells.get("aliases"):  # a comma at the end separates nothing
             name = parts[0] if firsts[normalise_name(parts[0])] == 1 else ", ".join(parts)
             row = replace(row, cells={**row.cells, "name": name, "aliases": "|".join(parts[1:])})
         split.append(row)

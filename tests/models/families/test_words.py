@@ -23,6 +23,30 @@ def test_label_sets_have_the_words_that_measures_on_words_use(name):
 @pytest.mark.parametrize(
     ("file", "content"),
     [
+        ("words.txt", "person, man\nkitten; cat\n"),
+        ("words.txt", "3: person, man\n7\tkitten\n9, sky\n"),
+        ("words.txt", "person,\nkitten , \n"),
+        ("words.txt", "bag\nbag, handbag\nbag; purse\ncat\n"),
+        ("words.csv", "name,aliases,isthing\nperson,man|woman,thing\nsky,,stuff\nsea,,\n"),
+        ("words.tsv", "name\taliases\tisthing\nperson\tman\tyes\nsky\tair\tno\n"),
+        ("words.json", json.dumps(["building, edifice", "sky"])),
+        ("words.json", json.dumps([{"name": "person", "aliases": ["man"], "isthing": True}, {"name": "sea, ocean"}])),
+        ("words.json", json.dumps({"0": "person, man", "1": "kitten"})),
+    ],
+)
+def test_a_file_is_one_vocabulary_for_models_and_scores(file, content, tmp_path):
+    """`--model-arg labels=FILE --pred-labels FILE`: the same labels, synonyms and countable ones in both."""
+    path = tmp_path / file
+    path.write_text(content)
+    words, labels = read_words((str(path),)), load_label_set(path)
+    assert words.labels == labels.names
+    assert [word.synonyms for word in words.words] == [label.aliases for label in labels]
+    assert [word.is_thing for word in words.words] == [label.isthing for label in labels]
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
         ("words.txt", "# my words\n0: sofa, couch\n\ntraffic_light\n"),
         ("words.csv", "name,aliases\nsofa,couch\ntraffic_light,\n"),
         ("words.tsv", "id\tname\n0\tsofa\n1\ttraffic_light\n"),

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -155,13 +156,31 @@ def _read_file(path: Path) -> Iterable[Word]:
             content = read_json(path, what="not a file of labels", remedy=_REMEDY)
             if isinstance(content, Mapping):
                 content = content.get("categories", content.get("labels", list(content.values())))
-            return [_make_word(row if isinstance(row, Mapping) else {"name": row}) for row in content]
+            return _split_synonyms([row if isinstance(row, Mapping) else {"name": row} for row in content])
         lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
         lines = [line for line in lines if not line.startswith("#")]
         if suffix in (".csv", ".tsv"):
             return [_make_word(row) for row in csv.DictReader(lines, delimiter="\t" if suffix == ".tsv" else ",")]
-        names = [re.split(r"[,;]", re.sub(r"^\s*\d+\s*:", "", line)) for line in lines]
-        return [_make_word({"name": first, "aliases": "|".join(others)}) for first, *others in names]
+        return _split_synonyms({"name": re.sub(r"^\s*\d+\s*[:\t,]\s*(?=\S)", "", line)} for line in lines)
+
+
+def _split_synonyms(rows: Iterable[Mapping[str, Any]]) -> list[Word]:
+    """Words whose names have their synonyms behind commas, read as `hardlook.similarity.label_files` reads them.
+
+    >>> [(word.label, word.synonyms) for word in _split_synonyms([{"name": "cat, kitten"}, {"name": "sky"}])]
+    [('cat', ('kitten',)), ('sky', ())]
+    """
+    kept = list(rows)
+    parts = [[part.strip() for part in re.split(r"[,;]", str(row["name"])) if part.strip()] or [""] for row in kept]
+    # Where several labels begin with the same word, the whole text is the name.
+    firsts = Counter(normalise_name(first) for first, *_ in parts)
+    words = []
+    for row, (first, *others) in zip(kept, parts, strict=True):
+        if not row.get("aliases"):
+            name = first if firsts[normalise_name(first)] == 1 else ", ".join((first, *others))
+            row = {**row, "name": name, "aliases": "|".join(others)}
+        words.append(_make_word(row))
+    return words
 
 
 def _make_word(row: Mapping[str, Any]) -> Word:
@@ -172,8 +191,8 @@ def _make_word(row: Mapping[str, Any]) -> Word:
     written_together = [word for word in synonyms if normalise_name(word) == normalise_name(label) and " " in word]
     merged = "-" in label and " " not in label and synonyms and synonyms[0]
     text = written_together[0] if written_together else synonyms[0] if merged else label
-    kinds = {"1": True, "true": True, "0": False, "false": False}
-    thing = kinds.get(str(row.get("isthing", "")).lower())
+    kinds = {True: ("1", "true", "yes", "thing"), False: ("0", "false", "no", "stuff")}
+    thing = next((kind for kind, said in kinds.items() if str(row.get("isthing", "")).lower() in said), None)
     return Word(label, text.replace("_", " "), thing, tuple(word for word in synonyms if word))
 
 
