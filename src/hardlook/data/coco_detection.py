@@ -27,7 +27,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -46,6 +46,8 @@ LVIS_KEYS = ("neg_category_ids", "not_exhaustive_category_ids")
 FREQUENCIES = {"r": "rare", "c": "common", "f": "frequent"}
 _SEPARATORS = re.compile(r"[\s,]*")
 _REMEDY = "expected a list of {image_id, category_id, score, bbox or segmentation} for images of the ground truth"
+
+_PHRASE_REMEDY = "free words: expected a list of {image_id, phrase, score, bbox or segmentation}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,6 +263,29 @@ def read_results(path: Path | str, truth: InstanceDataset, iou_type: IouType) ->
     """Detections of every image of the ground truth, by image id, from a results json: boxes or masks by `iou_type`."""
     with reading(path, "not a JSON list", remedy=_REMEDY):
         return parse_results(iterate_elements(read_bytes(Path(path)).decode()), truth, iou_type, path)
+
+
+def read_phrased_results(
+    path: Path | str, truth: InstanceDataset, iou_type: IouType
+) -> tuple[dict[int, str], dict[int, ImageDetections]]:
+    """The phrases of a results json whose detections have a `phrase` each, by numbers that stand for them; detections.
+
+    The phrases are numbered in alphabetical order, whatever the order of the file; a `category_id` is not read.
+    """
+    with reading(path, "not a JSON list", remedy=_PHRASE_REMEDY):
+        text = read_bytes(Path(path)).decode()
+        problems, phrases = ProblemList(), set()
+        for position, row in enumerate(iterate_elements(text)):
+            phrase = row.get("phrase") if isinstance(row, dict) else None
+            if isinstance(phrase, str):
+                phrases.add(phrase)
+            else:
+                problems.add("no phrase, at positions", position)
+        problems.raise_if_any("detections without words", file=path, remedy=_PHRASE_REMEDY)
+        numbers = {phrase: number for number, phrase in enumerate(sorted(phrases))}
+        rows = ({**row, "category_id": numbers[row["phrase"]]} for row in iterate_elements(text))
+        categories = {number: phrase for phrase, number in numbers.items()}
+        return categories, parse_results(rows, replace(truth, categories=categories), iou_type, path)
 
 
 def parse_results(

@@ -39,7 +39,7 @@ class SceneOptions(BenchmarkOptions):
 
 
 class SimilarityOptions(SceneOptions):
-    """How the similarity of labels is made; all but `pred_labels` changes scores only, so stored runs are re-scored."""
+    """How the similarity of labels is made; all but the words changes scores only, so stored runs are re-scored."""
 
     benchmark: ClassVar[str] = ""
     """The benchmark whose presets `preset` names."""
@@ -55,7 +55,7 @@ class SimilarityOptions(SceneOptions):
     )
     pred_words: PredWords = option(
         "labels",
-        "Words of the predictions: labels (the model's or --pred-labels), or free (phrases, each mapped to a noun sense).",
+        "Words of the predictions: labels (the model's or --pred-labels), or free (phrases, by their nouns' senses).",
         changes="answers",
         added=True,
     )
@@ -125,11 +125,6 @@ def words_readings(options: SimilarityOptions) -> tuple[Reading, ...]:
         Reading("pred-words", "free", words, default="labels"),
         Reading("pred-senses", options.pred_senses, senses[options.pred_senses], default="context"),
     )
-
-
-def offer_labels(options: SimilarityOptions) -> dict[str, str]:
-    """The argument `labels` for models that need words to choose from: those of the option `pred_labels`."""
-    return {"labels": options.pred_labels} if options.pred_labels else {}
 
 
 def similarity_readings(options: SimilarityOptions) -> tuple[Reading, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,10 @@ from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.metrics.detection import Detections, Objects, box_overlap
 from hardlook.metrics.detection_matching import IOU_THRESHOLDS
-from hardlook.models.answer_checks import check_answers
+from hardlook.models.answer_checks import check_answers, has_free_words
 from hardlook.models.roles import Instances
 from hardlook.open_vocabulary.ap.units import InstanceImage
+from hardlook.open_vocabulary.free_words import check_words, flatten_tables, join_image_names, name_phrases
 from hardlook.open_vocabulary.label_similarity import make_own_labels
 from hardlook.open_vocabulary.record_columns import read_label_names, relabel_column
 from hardlook.open_vocabulary.units import require_stored
@@ -55,6 +57,7 @@ SCHEMA = RecordSchema(
         Column("partial_labels", "ints", "LVIS: labels whose objects are not all annotated", default=[]),
         Column("frequencies", "text", "LVIS: r, c or f of each of the truth's labels, - for none", default=""),
         Column("senses", "text", "LVIS: label and synset of its json, a tab between, line by line", default=""),
+        Column("phrases", "text", "free words: phrase, class and rule, tabs between, line by line", default=""),
         Column("detections", "bytes", "the best detections as JSON, or empty", "picture"),
     )
 )
@@ -67,10 +70,16 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 
 
 def predict_detections(units: Sequence[Unit], model: Any) -> list[tuple[ImageDetections, Mapping[int, str]]]:
-    """The predicted or stored detections of each unit, and the names of their category ids."""
+    """The predicted or stored detections of each unit, and the names or phrases of their category ids."""
     if model is not None:
+        check_words(model, units[0].payload.pred_senses if units else None)
         images, ids = [unit.payload.image for unit in units], [unit.id for unit in units]
         answers = check_answers("instance-segmenter", model, model.detect(images), images, ids)
+        if has_free_words(model):
+            return [
+                (_to_detections(found.answer, unit), dict(enumerate(found.phrases)))
+                for found, unit in zip(answers, units, strict=True)
+            ]
         names = dict(enumerate(model.labels))
         return [(_to_detections(answer, unit), names) for answer, unit in zip(answers, units, strict=True)]
     return [(require_stored(unit.payload.stored, unit), unit.payload.predicted_categories) for unit in units]
@@ -93,7 +102,7 @@ def make_record(unit: Unit, found: ImageDetections, categories: Mapping[int, str
     content: InstanceImage = unit.payload
     objects = content.objects
     assert objects is not None
-    names, table = join_labels(list(content.categories.values()), list(categories.values()))
+    names, table, lines = _join_categories(content, found, categories)
     true_labels = {category: label for label, category in enumerate(content.categories)}
     predicted_labels = dict(zip(categories, table.tolist(), strict=True))
     labels = [predicted_labels[category] for category in found.category_ids.tolist()]
@@ -123,8 +132,22 @@ def make_record(unit: Unit, found: ImageDetections, categories: Mapping[int, str
         "partial_labels": _to_labels(objects.not_exhaustive_ids, true_labels),
         "frequencies": "".join(content.frequencies.get(one, "-") for one in true_labels) if content.frequencies else "",
         "senses": "\n".join(f"{content.categories[one]}\t{sense}" for one, sense in content.synsets.items()),
+        "phrases": lines,
         "detections": encode_detections(found, labels, content.iou) if content.keep_predictions else b"",
     }
+
+
+def _join_categories(
+    content: InstanceImage, found: ImageDetections, categories: Mapping[int, str]
+) -> tuple[tuple[str, ...], NDArray[np.int32], str]:
+    """The image's labels, the place of each predicted category among them, and what free words were taken for."""
+    true_names, predicted = list(content.categories.values()), list(categories.values())
+    if content.pred_senses is None:
+        return *join_labels(true_names, predicted), ""
+    places = {category: place for place, category in enumerate(categories)}
+    used = {places[category] for category in found.category_ids.tolist()}
+    words = name_phrases(true_names, predicted, used, content.pred_senses)
+    return words.names, words.table, words.lines
 
 
 def _to_labels(category_ids: NDArray[np.int64] | None, labels: Mapping[int, int]) -> list[int]:
@@ -172,14 +195,47 @@ def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     Scores stay equal to the last bit as long as no two detections of an image have equal scores: ties are broken by
     label number, and new numbers may break them differently.
     """
-    import polars as pl
-
+    runs = [join_image_vocabularies(records) for records in runs]
     truth_counts = [int(records["known"][0]) for records in runs]
     names, tables = join_run_labels([read_label_names(records) for records in runs], truth_counts)
-    shared = pl.lit("\n".join(names)).alias("names")
+    return [_relabel(records, [table] * len(records), names) for records, table in zip(runs, tables, strict=True)]
 
-    def relabel(records: pl.DataFrame, table: NDArray[np.int64]) -> pl.DataFrame:
-        columns = [relabel_column(records[name], lambda labels: table[labels]) for name in LABEL_COLUMNS]
-        return records.drop("detections", strict=False).with_columns(*columns, shared)
 
-    return [relabel(records, table) for records, table in zip(runs, tables, strict=True)]
+def join_image_vocabularies(records: pl.DataFrame) -> pl.DataFrame:
+    """The records in one vocabulary, where images with free words have their own; without pictures then."""
+    joined = join_image_names(records)
+    return records if joined is None else _relabel(records, joined[1], joined[0])
+
+
+def merge_classes(records: pl.DataFrame, table: NDArray[np.int64], *, keep: bool) -> pl.DataFrame:
+    """The records with class k counted as class `table[k]`; with `keep`, merged classes stay in the list of names."""
+    names = read_label_names(records)
+    own = table == np.arange(len(names))
+    if own.all():
+        return records
+    if keep:
+        return _relabel(records, [table] * len(records), names)
+    kept = [name for name, is_own in zip(names, own.tolist(), strict=True) if is_own]
+    return _relabel(records, [(np.cumsum(own) - 1)[table]] * len(records), kept)
+
+
+def count_as_labels(records: pl.DataFrame, merged: Mapping[str, str]) -> pl.DataFrame:
+    """The records in one vocabulary, the classes of free words in `merged` counted as the labels that it names."""
+    records = join_image_vocabularies(records)
+    names = read_label_names(records)
+    return merge_classes(records, np.array([names.index(merged.get(name, name)) for name in names]), keep=True)
+
+
+def _relabel(records: pl.DataFrame, tables: Sequence[NDArray[np.int64]], names: Sequence[str]) -> pl.DataFrame:
+    """The records without pictures, label k of a row as `tables[row][k]`, an index into `names`."""
+    import polars as pl
+
+    columns = []
+    for name in LABEL_COLUMNS:
+        flat, start = flatten_tables(tables, records[name].list.len().to_numpy())
+        columns.append(relabel_column(records[name], partial(_look_up, flat, start)))
+    return records.drop("detections", strict=False).with_columns(*columns, pl.lit("\n".join(names)).alias("names"))
+
+
+def _look_up(flat: NDArray[np.int64], start: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.asarray(flat[start + labels])

@@ -19,16 +19,18 @@ from hardlook.harness.tally import Entry, score_tally, with_ranges
 from hardlook.metrics.average_precision import MatchTable, soft_precision, vanilla_precision
 from hardlook.metrics.confusion import confusion_costs
 from hardlook.metrics.detection import IGNORED
-from hardlook.open_vocabulary.ap.evaluation import read_own_labels
+from hardlook.open_vocabulary.ap.evaluation import join_image_vocabularies, merge_classes, read_own_labels
 from hardlook.open_vocabulary.ap.image_precision import FlatImages, compute_image_precision, match_objects
 from hardlook.open_vocabulary.ap.matches import ALL_CLASSES, Results, RunMatches, WeightedTally, match_records
 from hardlook.open_vocabulary.ap.options import OpenApOptions, choose_protocol, unmatched_ids
 from hardlook.open_vocabulary.ap.units import check_categories
 from hardlook.open_vocabulary.class_sets import ClassMasks, load_class_sets
+from hardlook.open_vocabulary.free_words import SAID, count_truth, note_words, score_said
 from hardlook.open_vocabulary.label_similarity import (
     compute_compared_similarities,
     compute_label_similarity,
     compute_used_similarity,
+    merge_label_senses,
 )
 from hardlook.open_vocabulary.off_by_one import describe_shift, shift_labels, warn_of_shift
 from hardlook.open_vocabulary.published import add_comparability
@@ -80,6 +82,7 @@ SCORES = (
     ScoreMeaning(
         "unforgiven-objects", "unforgiven objects", "the part that similarity does not forgive", higher_is_better=False
     ),
+    SAID,
 )
 
 SET_QUANTITIES = ("ap", "ap50")
@@ -96,6 +99,7 @@ Matrix = NDArray[np.float64]
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenApOptions) -> Scorecard:
     """Every score with its interval over images, the most costly confusions, and what was left out."""
     records = records.sort("image_id")  # ties of scores are broken by image id, whatever the units are called
+    records, merged = _merge_words(records, options, keep=False)
     names = read_label_names(records)
     check_categories(names[: int(records["known"][0])], options)
     own = read_own_labels(records)
@@ -113,11 +117,25 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenApOpt
         where = {"true": names[true], "called": names[called]}
         scores.append(Score("confused-objects", float(count), images, slice=where))
         scores.append(Score("unforgiven-objects", float(cost), images, slice=where))
-    hint = _find_off_by_one(records, table, options) if options.data or options.gt else ""
+    free = options.pred_words == "free"  # then category ids are no order of labels
+    hint = _find_off_by_one(records, table, options) if (options.data or options.gt) and not free else ""
     warnings = warn_of_shift("predicted category ids look off by one", images, hint)
-    notes = (*_note_left_out(records, table, names, options), *warnings, *similarity.notes)
+    words = note_words(records, merged) if free else ()
+    scores += score_said(records, merged)
+    notes = (*_note_left_out(records, table, names, options), *warnings, *words, *similarity.notes)
     scorecard = Scorecard(card.name, card.version, "", tuple(scores), (protocol,), notes)
     return add_comparability(scorecard, options)
+
+
+def _merge_words(records: pl.DataFrame, options: OpenApOptions, *, keep: bool) -> tuple[pl.DataFrame, dict[str, str]]:
+    """The records in one vocabulary, free words with a label's sense counted as the label; and these, by name."""
+    records = join_image_vocabularies(records)
+    names = read_label_names(records)
+    if count_truth(names) == len(names):
+        return records, {}
+    table = merge_label_senses(names, options, read_own_labels(records))
+    merged = {names[row]: names[table[row]] for row in np.flatnonzero(table != np.arange(len(names))).tolist()}
+    return merge_classes(records, table, keep=keep), merged
 
 
 def _find_off_by_one(records: pl.DataFrame, table: MatchTable, options: OpenApOptions) -> str:
@@ -161,6 +179,7 @@ def _get_limit(options: OpenApOptions, *, federated: bool) -> int:
 
 def tally_records(records: pl.DataFrame, options: OpenApOptions) -> list[WeightedTally]:
     """The matches of all images, then of those of each context; labels may be those of several runs."""
+    records, _ = _merge_words(records, options, keep=True)
     return _tally_contexts(records.sort("image_id"), compute_run_similarity(records, options), options)
 
 
@@ -173,6 +192,7 @@ def compute_unit_qualities(records: pl.DataFrame, options: OpenApOptions) -> pl.
     """
     import polars as pl
 
+    records, _ = _merge_words(records, options, keep=True)
     federated, similarity = is_federated(records, options), compute_run_similarity(records, options)
     images = FlatImages.from_records(records, federated=federated)
     opened, vanilla = (

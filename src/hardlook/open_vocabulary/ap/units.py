@@ -3,7 +3,7 @@
 Five sources: the planted world (no data given), `--data instances=FILE --data images=DIR` with a model, a published
 dataset (`--data lvis=DIR`, `coco-instances`, `ade20k-instances`), datasets with images inside of files or objects
 (`hardlook.data.stored_files.sources`), and stored detections by `--gt instances.json --pred results.json`, the latter
-also as detectron2's output folder, and beside the others.
+also as detectron2's output folder, and beside the others; for free words, each detection has a `phrase`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from hardlook.data.coco_detection import (
     InstanceDataset,
     IouType,
     read_instances,
+    read_phrased_results,
     read_results,
 )
 from hardlook.data.detectron2 import INSTANCES, find_output
@@ -33,9 +34,12 @@ from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.models.roles import Image
 from hardlook.open_vocabulary.ap.options import OpenApOptions
+from hardlook.open_vocabulary.free_words import check_truth_names
 from hardlook.open_vocabulary.label_similarity import check_similarity, find_label, make_own_labels
+from hardlook.open_vocabulary.options import free_senses
 from hardlook.open_vocabulary.units import check_size, find_scenes, list_given_sources, list_scenes
 from hardlook.open_vocabulary.vocabulary import join_labels
+from hardlook.similarity.free_words.phrases import SenseChoice
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.render import RenderedScene
@@ -56,7 +60,9 @@ class InstanceImage:
     """The payload of a unit: an image with its objects and, once prepared, its pixels where a model needs them.
 
     `categories` maps the truth's category ids, ascending, to names; `predicted_categories` those of stored detections;
-    `frequencies` LVIS's category ids to r, c or f, `synsets` to the senses that its json states.
+    `frequencies` LVIS's category ids to r, c or f, `synsets` to the senses that its json states. `pred_senses` says how
+    the senses of free words are chosen; None where predictions have labels. With free words `predicted_categories` are
+    the phrases of all images.
     """
 
     categories: Mapping[int, str]
@@ -66,6 +72,7 @@ class InstanceImage:
     frequencies: Mapping[int, str] = field(default_factory=dict)
     synsets: Mapping[int, str] = field(default_factory=dict)
     context: str = ""
+    pred_senses: SenseChoice | None = None
     scene: tuple[PlantedWorld, int] | None = None
     objects: ImageObjects | None = field(default=None, repr=False)
     stored: ImageDetections | None = field(default=None, repr=False)
@@ -113,7 +120,7 @@ def find_units(options: OpenApOptions, ids: Collection[str]) -> Mapping[str, Uni
 
 def _describe_scenes(options: OpenApOptions) -> InstanceImage:
     """What all scenes of the planted world have in common."""
-    return InstanceImage(CATEGORIES, options.iou, options.keep_predictions)
+    return InstanceImage(CATEGORIES, options.iou, options.keep_predictions, pred_senses=free_senses(options))
 
 
 def _open_preset(options: OpenApOptions) -> InstanceFiles | None:
@@ -156,6 +163,7 @@ def _list_truth(
         options.keep_predictions,
         frequencies=truth.frequencies,
         synsets=truth.synsets,
+        pred_senses=free_senses(options),
     )
     if options.pred is None:
         return _list_images(truth, shared, images, {}, files)
@@ -163,7 +171,11 @@ def _list_truth(
     if options.pred_labels:
         labels = load_label_set(options.pred_labels)
         predicted = dict(sorted(zip(labels.category_ids.tolist(), labels.names, strict=True)))
-    stored = read_results(find_output(options.pred, *INSTANCES), replace(truth, categories=predicted), options.iou)
+    file = find_output(options.pred, *INSTANCES)
+    if options.pred_words == "free":
+        predicted, stored = read_phrased_results(file, truth, options.iou)
+    else:
+        stored = read_results(file, replace(truth, categories=predicted), options.iou)
     return _list_images(truth, replace(shared, predicted_categories=predicted), images, stored, files)
 
 
@@ -246,7 +258,10 @@ def _check_truth(truth: InstanceDataset, path: Path, options: OpenApOptions) -> 
     try:
         together, _ = join_labels(names, predicted)
         own = make_own_labels({truth.categories[category]: sense for category, sense in truth.synsets.items()})
-        check_similarity(together, options, own, complete=options.pred is not None)
+        if options.pred_words == "free":
+            check_truth_names(names)
+        complete = options.pred is not None and options.pred_words == "labels"
+        check_similarity(together, options, own, complete=complete)
     except DataError as error:
         raise error.at(file=path) from None
     return truth

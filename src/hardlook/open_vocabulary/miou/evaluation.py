@@ -5,7 +5,7 @@ All scores come from these integers: closed and open, of any subset of images, u
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.metrics.confusion import PairCounts
-from hardlook.models.answer_checks import check_answers
+from hardlook.models.answer_checks import check_answers, has_free_words
 from hardlook.models.roles import LabelMap
+from hardlook.open_vocabulary.free_words import check_words, flatten_tables, join_image_names, name_phrases
 from hardlook.open_vocabulary.label_similarity import MAX_MATRIX_LABELS
 from hardlook.open_vocabulary.miou.units import LabelledImage
 from hardlook.open_vocabulary.record_columns import encode_label_map, flatten_column, read_label_names, relabel_column
@@ -42,6 +43,7 @@ SCHEMA = RecordSchema(
         Column("names", "text", "the labels, separated by line breaks"),
         Column("unknown_numbers", "ints", "numbers of the stored prediction that are no label", default=[]),
         Column("unknown_pixels", "ints", "how many pixels each of these numbers has", default=[]),
+        Column("phrases", "text", "free words: phrase, class and rule, tabs between, line by line", default=""),
         Column("prediction", "bytes", "the predicted map as PNG, or empty", "picture"),
     )
 )
@@ -51,16 +53,26 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
     """Segment the images as one batch and count pixels, in the joint vocabulary of truth and model."""
     records = []
     for unit, (predicted, labels) in zip(units, predict_maps(units, model), strict=True):
-        names, table = join_labels(unit.payload.labels, labels)
-        records.append(make_record(unit, relabel_map(predicted, table), names))
+        senses = unit.payload.pred_senses
+        if senses is None:
+            names, table = join_labels(unit.payload.labels, labels)
+            records.append(make_record(unit, relabel_map(predicted, table), names))
+        else:
+            used = np.unique(predicted[predicted >= 0]).tolist()
+            words = name_phrases(unit.payload.labels, labels, used, senses)
+            record = make_record(unit, relabel_map(predicted, words.table), words.names)
+            records.append({**record, "phrases": words.lines})
     return records
 
 
 def predict_maps(units: Sequence[Unit], model: Any) -> list[tuple[LabelMap, tuple[str, ...]]]:
-    """The predicted or stored map of each unit, and the labels that its numbers are indices into."""
+    """The predicted or stored map of each unit, and the labels or phrases that its numbers are indices into."""
     if model is not None:
+        check_words(model, units[0].payload.pred_senses if units else None)
         images, ids = [unit.payload.image for unit in units], [unit.id for unit in units]
         maps = check_answers("semantic-segmenter", model, model.segment(images), images, ids)
+        if has_free_words(model):
+            return [(found.answer, tuple(found.phrases)) for found in maps]
         return [(predicted, tuple(model.labels)) for predicted in maps]
     return [(require_stored(unit.payload.predicted_map, unit), unit.payload.predicted_labels) for unit in units]
 
@@ -84,6 +96,7 @@ def make_record(unit: Unit, prediction: LabelMap, names: tuple[str, ...]) -> Rec
         "names": "\n".join(names),
         "unknown_numbers": list(content.unknown_numbers),
         "unknown_pixels": list(content.unknown_numbers.values()),
+        "phrases": "",
         "prediction": encode_label_map(prediction) if content.keep_prediction else b"",
     }
 
@@ -143,6 +156,7 @@ def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     Counts of every image and class stay equal to the last bit; means over classes can differ in the last digit, since
     floats are then added with other zeros between them.
     """
+    runs = [join_image_vocabularies(records) for records in runs]
     truth_counts = [int(read_cells(records).true.max(initial=-1)) + 1 for records in runs]
     names, tables = join_run_labels([read_label_names(records) for records in runs], truth_counts)
     if len(names) > MAX_MATRIX_LABELS:
@@ -151,6 +165,64 @@ def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
             used[table[_find_used(records)]] = True
         names, tables = _keep(names, tables, used)
     return [_relabel(records, table, names) for records, table in zip(runs, tables, strict=True)]
+
+
+def join_image_vocabularies(records: pl.DataFrame) -> pl.DataFrame:
+    """The records in one vocabulary, where images with free words have their own; without pictures then."""
+    import polars as pl
+
+    joined = join_image_names(records)
+    if joined is None:
+        return records
+    names, tables = joined
+    widths = records["labels"].to_numpy()
+    # The last entry of a row's table is "no label".
+    padded = [np.append(table, len(names)) for table in tables]
+    lengths = records["cells"].list.len().to_numpy()
+    flat, start = flatten_tables(padded, lengths)
+    old, new = np.repeat(widths, lengths) + 1, len(names) + 1
+    cells = relabel_column(records["cells"], lambda cell: flat[start + cell // old] * new + flat[start + cell % old])
+    shared = [pl.lit("\n".join(names)).alias("names"), pl.lit(len(names), pl.Int64).alias("labels")]
+    return records.drop("prediction", strict=False).with_columns(cells, *shared)
+
+
+def merge_classes(records: pl.DataFrame, table: NDArray[np.int64], *, keep: bool) -> pl.DataFrame:
+    """The records with class k counted as class `table[k]`, cells that fall together summed.
+
+    With `keep`, classes that are merged into others stay in the list of names, without a pixel.
+    """
+    names = read_label_names(records)
+    if (table == np.arange(len(names))).all():
+        return records
+    kept, places = tuple(names), table
+    if not keep:
+        kept, (places,) = _keep(names, [table], np.isin(np.arange(len(names)), table))
+    return _sum_equal_cells(_relabel(records, places, kept))
+
+
+def count_as_labels(records: pl.DataFrame, merged: Mapping[str, str]) -> pl.DataFrame:
+    """The records in one vocabulary, the classes of free words in `merged` counted as the labels that it names."""
+    records = join_image_vocabularies(records)
+    names = read_label_names(records)
+    return merge_classes(records, np.array([names.index(merged.get(name, name)) for name in names]), keep=True)
+
+
+def _sum_equal_cells(records: pl.DataFrame) -> pl.DataFrame:
+    """The records with each cell once per image, ascending."""
+    import polars as pl
+
+    cells, width = read_cells(records), (int(records["labels"][0]) + 1) ** 2
+    keys, places = np.unique(cells.image * width + cells.cell, return_inverse=True)
+    pixels = np.zeros(len(keys), np.int64)
+    np.add.at(pixels, places, cells.pixels)
+    flat = pl.DataFrame({"row": keys // width, "cells": keys % width, "pixels": pixels})
+    summed = flat.group_by("row", maintain_order=True).agg("cells", "pixels")
+    rows = pl.DataFrame({"row": np.arange(len(records), dtype=np.int64)})
+    filled = rows.join(summed, on="row", how="left", maintain_order="left")
+    empty = pl.lit([], pl.List(pl.Int64))
+    return records.with_columns(
+        *(filled.select(pl.coalesce(name, empty).alias(name)).to_series() for name in ("cells", "pixels"))
+    )
 
 
 def keep_used_labels(records: pl.DataFrame) -> pl.DataFrame:

@@ -13,7 +13,8 @@ from hardlook.harness.records import Record
 from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Scorecard
 from hardlook.harness.sections import DotChart, Picture, Section, Spot, Table, score_dot
-from hardlook.open_vocabulary.miou.evaluation import NO_LABEL, read_cells
+from hardlook.open_vocabulary.free_words import build_words_section, read_merged
+from hardlook.open_vocabulary.miou.evaluation import NO_LABEL, count_as_labels, read_cells
 from hardlook.open_vocabulary.miou.units import LabelledImage, prepare_unit
 from hardlook.open_vocabulary.record_columns import blank_image, decode_label_map, read_label_names
 from hardlook.open_vocabulary.sections import (
@@ -39,7 +40,8 @@ def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Sect
         _build_headline(scorecard),
         _build_classes(scorecard),
         build_measures_section(scorecard, "open-miou", "open mIoU", ("vanilla", "miou")),
-        _build_confusions(records, scorecard),
+        _build_confusions(count_as_labels(records, read_merged(scorecard)), scorecard),
+        build_words_section(records, scorecard),
         Section("Slices", "", charts) if charts else None,
     ]
     return [section for section in sections if section is not None]

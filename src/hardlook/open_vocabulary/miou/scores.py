@@ -16,6 +16,7 @@ from hardlook.metrics.arrays import look_up_pairs
 from hardlook.metrics.confusion import PairCounts, confusion_costs
 from hardlook.metrics.open_miou import harmonic_mean, soft_counts, soft_counts_by_image
 from hardlook.open_vocabulary.class_sets import load_class_sets
+from hardlook.open_vocabulary.free_words import SAID, count_truth, find_labels_of_truth, note_words, score_said
 from hardlook.open_vocabulary.label_similarity import (
     MAX_MATRIX_LABELS,
     compute_compared_pairs,
@@ -25,11 +26,14 @@ from hardlook.open_vocabulary.label_similarity import (
     compute_used_pairs,
     compute_used_similarity,
     find_kinds,
+    merge_label_senses,
 )
 from hardlook.open_vocabulary.miou.evaluation import (
     NO_LABEL,
     count_pixels,
+    join_image_vocabularies,
     keep_used_labels,
+    merge_classes,
     read_cells,
     sum_pairs,
 )
@@ -73,30 +77,45 @@ SCORES = (
     ScoreMeaning(
         "unforgiven-pixels", "unforgiven pixels", "the part that similarity does not forgive", higher_is_better=False
     ),
+    SAID,
 )
 
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouOptions) -> Scorecard:
     """Every score with its interval over images, and the most costly confusions."""
     warnings = note_numbering(records, options)
+    records, merged = _merge_words(records, options, keep=False)
     records = keep_used_labels(records)
     names = read_label_names(records)
     similarity, treatments = _compute_similarity(names, options)
     scores = [
         score for tally in _tally_contexts(records, similarity, names, options) for score in score_tally(tally, options)
     ]
-    confusion = sum_pairs(records)
+    confusion, labels = sum_pairs(records), find_labels_of_truth(names)
     compared = compute_compared_pairs if callable(similarity) else compute_compared_similarities
     for measure, other in compared(names, options).items():
-        value = float(metric.mean_iou(soft_counts(confusion, other), mean_over(options)))
+        value = float(metric.mean_iou(soft_counts(confusion, other)[..., labels], mean_over(options)))
         scores.append(Score("open-miou", value, len(records), slice={"measure": measure}))
     costs = confusion_costs(confusion, similarity, most=MAX_CONFUSIONS)
     for true, called, count, cost in zip(costs.true, costs.called, costs.hard, costs.soft, strict=True):
         where = {"true": names[true], "called": [*names, NO_LABEL][called]}
         scores.append(Score("confused-pixels", float(count), len(records), slice=where))
         scores.append(Score("unforgiven-pixels", float(cost), len(records), slice=where))
-    notes = (*note_empty_images(records), *warnings, *treatments)
+    words = note_words(records, merged) if options.pred_words == "free" else ()
+    scores += score_said(records, merged)
+    notes = (*note_empty_images(records), *warnings, *words, *treatments)
     return add_comparability(Scorecard(card.name, card.version, "", tuple(scores), left_out=notes), options)
+
+
+def _merge_words(records: pl.DataFrame, options: OpenMiouOptions, *, keep: bool) -> tuple[pl.DataFrame, dict[str, str]]:
+    """The records in one vocabulary, free words with a label's sense counted as the label; and these, by name."""
+    records = join_image_vocabularies(records)
+    names = read_label_names(records)
+    if count_truth(names) == len(names):
+        return records, {}
+    table = merge_label_senses(names, options)
+    merged = {names[row]: names[table[row]] for row in np.flatnonzero(table != np.arange(len(names))).tolist()}
+    return merge_classes(records, table, keep=keep), merged
 
 
 def _compute_similarity(names: list[str], options: OpenMiouOptions) -> tuple[Similarity, tuple[LeftOut, ...]]:
@@ -141,7 +160,8 @@ def note_numbering(records: pl.DataFrame, options: SemanticOptions) -> tuple[Lef
         more = f" and {len(distinct) - len(shown)} more" if len(distinct) > len(shown) else ""
         what = f"pixels predicted as a number that is no label ({', '.join(shown)}{more})"
         notes.append(LeftOut(what, int(pixels.sum()), why, shown, kept=True))
-    hint = _find_off_by_one(records, options) if options.data or options.gt else ""
+    free = getattr(options, "pred_words", "labels") == "free"  # then numbers are no order of labels
+    hint = _find_off_by_one(records, options) if (options.data or options.gt) and not free else ""
     return (*notes, *warn_of_shift("predicted numbers look off by one", len(records), hint))
 
 
@@ -163,6 +183,7 @@ def _find_off_by_one(records: pl.DataFrame, options: SemanticOptions) -> str:
 
 def tally_records(records: pl.DataFrame, options: OpenMiouOptions) -> list[SoftTally]:
     """The counts of all images, hard and soft, then of those of each context; labels may be those of several runs."""
+    records, _ = _merge_words(records, options, keep=True)
     return _tally_contexts(records, _compute_run_similarity(records, options), read_label_names(records), options)
 
 
@@ -170,6 +191,7 @@ def compute_unit_qualities(records: pl.DataFrame, options: OpenMiouOptions) -> p
     """`unit`, `image-open-miou`, `image-miou` and their difference `image-gain`, over the true classes of an image."""
     import polars as pl
 
+    records, _ = _merge_words(records, options, keep=True)
     records = keep_used_labels(records)
     opened, vanilla = per_image_open_miou(records, _compute_run_similarity(records, options)), per_image_miou(records)
     columns = {"image-open-miou": opened, "image-miou": vanilla, "image-gain": opened - vanilla}
@@ -243,26 +265,27 @@ def _tally(
     classes, over = len(names), mean_over(options)
     sets = [key for key, _ in groups if "classes" in key]
     sums, present = _sum_by_image(records, similarity)
+    labels = find_labels_of_truth(names)
     parted = classes > MAX_MATRIX_LABELS
 
     def statistic(totals: Matrix) -> Matrix:
         both = totals.reshape(len(totals), 2, 3, classes)  # vanilla, then open
-        table = overall_scores(both, over)
+        table = overall_scores(both[..., labels], over)
         columns = [table[:, 0], table[:, 1], table[:, 1, :1] - table[:, 0, :1]]
-        columns += [metric.mean_iou(both[..., mask], over) for _, mask in groups]
+        columns += [metric.mean_iou(both[..., mask & labels], over) for _, mask in groups]
         if len(sets) == 2:
             columns.append(harmonic_mean(columns[-2], columns[-1]))
         if not parted:
             columns += list(np.moveaxis(metric.class_iou(both), 1, 0))
         return np.concatenate(columns, axis=-1)
 
-    reading, basis = f"mean-over={over}", count_basis(present)
+    reading, basis = f"mean-over={over}", count_basis(present[:, np.flatnonzero(labels)])
     entries = []
     for name in (*VANILLA, *(f"open-{name}" for name in VANILLA), "open-gain"):
         mean = name.endswith("miou") or name == "open-gain"
         entries.append(Entry(name, slice=where, reading=reading if mean else "", **basis))
     slices = [key for key, _ in groups] + ([{"classes": "harmonic mean"}] if len(sets) == 2 else [])
-    bases = [count_basis(present[:, np.flatnonzero(mask)]) for _, mask in groups]
+    bases = [count_basis(present[:, np.flatnonzero(mask & labels)]) for _, mask in groups]
     bases += [basis] * (len(slices) - len(bases))
     for one, own in zip(slices, bases, strict=True):
         entries += [Entry(score, slice={**where, **one}, **own) for score in ("miou", "open-miou")]

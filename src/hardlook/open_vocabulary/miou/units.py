@@ -3,7 +3,7 @@
 Sources: the planted world (no data given), `--data voc=DIR`, a published dataset such as `--data ade20k=DIR`, `--data
 images=DIR --data masks=DIR`, datasets with images inside files or objects (`hardlook.data.stored_files.sources`), and
 stored predictions by `--gt DIR --pred DIR`. `--pred` may also stand beside a published or stored dataset, and may be
-detectron2's sem_seg_predictions.json or its folder.
+detectron2's sem_seg_predictions.json or its folder. For free words, phrases.json lies beside the predicted maps.
 """
 
 from __future__ import annotations
@@ -25,16 +25,21 @@ from hardlook.data.voc import open_devkit
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.models.roles import Image, LabelMap
+from hardlook.open_vocabulary.free_words import check_truth_names
 from hardlook.open_vocabulary.label_similarity import check_similarity
 from hardlook.open_vocabulary.miou.options import Numbering, OpenMiouOptions, SemanticOptions
+from hardlook.open_vocabulary.options import free_senses
 from hardlook.open_vocabulary.units import check_size, find_scenes, list_given_sources, list_scenes
 from hardlook.open_vocabulary.vocabulary import BACKGROUND, join_labels
 from hardlook.reading import reading
+from hardlook.similarity.free_words.phrase_files import read_numbered_phrases
+from hardlook.similarity.free_words.phrases import SenseChoice
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.labels import LabelSet
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.vocabulary import LABELS
 
+PHRASES = "phrases.json"
 _MAP_SUFFIXES = {".png", ".npy", ".npz"}
 
 
@@ -47,7 +52,8 @@ class LabelledImage:
     each label, `ignored_numbers` what the truth's files write for ignored pixels, `unlabelled_numbers` what stored
     predictions write for no label. `unknown_numbers` are any other numbers of the stored prediction that are no label,
     with their pixels. The image is `image_stem`, or the unit's id, in `image_folder`; in shards and tables, image and
-    truth are `image_file` and `truth_file`.
+    truth are `image_file` and `truth_file`. `pred_senses` says how the senses of free words are chosen; None where
+    predictions have labels. With free words `predicted_labels` are the phrases of this image.
     """
 
     labels: tuple[str, ...]
@@ -66,6 +72,7 @@ class LabelledImage:
     predicted_path: Path | None = None
     predicted_masks: SemanticPrediction | None = field(default=None, repr=False)
     keep_prediction: bool = True
+    pred_senses: SenseChoice | None = None
     image: Image | None = field(default=None, repr=False)
     truth_map: LabelMap | None = field(default=None, repr=False)
     predicted_map: LabelMap | None = field(default=None, repr=False)
@@ -95,7 +102,9 @@ def list_units(options: SemanticOptions) -> Sequence[Unit]:
     units = _list_images(options, predicted)
     names, _ = join_labels(units[0].payload.labels, predicted.names if predicted else ()) if units else ((), None)
     if names:
-        check_similarity(names, options, complete=options.pred is not None)
+        if options.pred_words == "free":
+            check_truth_names(names)
+        check_similarity(names, options, complete=options.pred is not None and options.pred_words == "labels")
     return units
 
 
@@ -112,6 +121,7 @@ def find_units(options: SemanticOptions, ids: Collection[str]) -> Mapping[str, U
     names = options.pred_labels if isinstance(options, OpenMiouOptions) else None
     shared = _describe_maps(options, load_label_set(names) if names else None)
     units = {}
+    phrases = _read_phrases(shared, options, predictions)
     for name in ids:
         truth = _find_label_map(masks, name)
         predicted = _find_label_map(predictions, name) if predictions else None
@@ -119,7 +129,8 @@ def find_units(options: SemanticOptions, ids: Collection[str]) -> Mapping[str, U
             # It may be there under another spelling of its suffix, which only a look at all files shows.
             return None
         image_folder = options.data.get("images")
-        units[name] = Unit(name, replace(shared, truth_path=truth, image_folder=image_folder, predicted_path=predicted))
+        content = replace(shared, truth_path=truth, image_folder=image_folder, predicted_path=predicted)
+        units[name] = Unit(name, _add_phrases(content, name, phrases))
     return units
 
 
@@ -194,7 +205,11 @@ def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[U
 
 def _describe_scenes(options: SemanticOptions) -> LabelledImage:
     """What all scenes of the planted world have in common."""
-    return LabelledImage(tuple(label.name for label in LABELS), keep_prediction=options.keep_predictions)
+    return LabelledImage(
+        tuple(label.name for label in LABELS),
+        keep_prediction=options.keep_predictions,
+        pred_senses=free_senses(options),
+    )
 
 
 def _find_preset(options: SemanticOptions) -> str | None:
@@ -226,7 +241,7 @@ def _list_preset(preset: str, options: SemanticOptions, predicted: LabelSet | No
         name: replace(shared, truth_path=file.path, image_folder=file.image_folder, image_stem=file.image_stem)
         for name, file in dataset.maps.items()
     }
-    return _add_predictions(images, options.pred)
+    return _add_predictions(images, options, options.pred)
 
 
 def _find_stored(options: SemanticOptions) -> str | None:
@@ -246,7 +261,7 @@ def _list_stored_files(stored: str, options: SemanticOptions, predicted: LabelSe
     images = {
         one.id: replace(shared, truth_path=one.mask.path, image_file=one.image, truth_file=one.mask) for one in samples
     }
-    return _add_predictions(images, options.pred)
+    return _add_predictions(images, options, options.pred)
 
 
 def _describe_object(path: Path, options: SemanticOptions) -> LabelledImage | None:
@@ -256,7 +271,11 @@ def _describe_object(path: Path, options: SemanticOptions) -> LabelledImage | No
         return None
     ignored = tuple(dict.fromkeys((*classes.ignored, *_list_ignored_numbers(options, classes.names, classes.numbers))))
     return LabelledImage(
-        classes.names, classes.numbers, ignored_numbers=ignored, keep_prediction=options.keep_predictions
+        classes.names,
+        classes.numbers,
+        ignored_numbers=ignored,
+        keep_prediction=options.keep_predictions,
+        pred_senses=free_senses(options),
     )
 
 
@@ -265,7 +284,13 @@ def _list_voc(options: SemanticOptions) -> list[Unit]:
     names = (BACKGROUND, *devkit.classes)
     numbers = tuple(range(len(names)))
     ignored = _list_ignored_numbers(options, names, numbers)
-    shared = LabelledImage(names, numbers, ignored_numbers=ignored, keep_prediction=options.keep_predictions)
+    shared = LabelledImage(
+        names,
+        numbers,
+        ignored_numbers=ignored,
+        keep_prediction=options.keep_predictions,
+        pred_senses=free_senses(options),
+    )
     images, masks = devkit.root / "JPEGImages", devkit.root / devkit.masks
     return [
         Unit(name, replace(shared, image_folder=images, truth_path=masks / f"{name}.png"))
@@ -279,7 +304,7 @@ def _list_folders(
     shared = _describe_maps(options, predicted)
     paths = _find_label_maps(masks)
     listed = {stem: replace(shared, truth_path=path, image_folder=images) for stem, path in paths.items()}
-    return _add_predictions(listed, predictions)
+    return _add_predictions(listed, options, predictions)
 
 
 def _describe_maps(options: SemanticOptions, predicted: LabelSet | None) -> LabelledImage:
@@ -318,10 +343,13 @@ def _describe_labels(
         ignored,
         unlabelled,
         keep_prediction=options.keep_predictions,
+        pred_senses=free_senses(options),
     )
 
 
-def _add_predictions(images: Mapping[str, LabelledImage], predictions: Path | None) -> list[Unit]:
+def _add_predictions(
+    images: Mapping[str, LabelledImage], options: SemanticOptions, predictions: Path | None
+) -> list[Unit]:
     """One unit per image, with its stored prediction where a folder or file of them is given."""
     mask_file = _find_mask_file(predictions) if predictions else None
     predicted_masks = read_semantic_predictions(mask_file) if mask_file else {}
@@ -334,14 +362,37 @@ def _add_predictions(images: Mapping[str, LabelledImage], predictions: Path | No
         what = f"{len(surplus)} predictions have no truth: {', '.join(surplus[:5])}"
         remedy = "predictions and truth pair by file stem; remove or rename the surplus"
         raise DataError(what, file=predictions, remedy=remedy)
+    phrases = _read_phrases(next(iter(images.values()), None), options, predictions)
     units = []
     for stem, image in images.items():
         if predictions and stem not in predicted_paths:
             # Listed all the same: the run then records the missing file as this unit's failure.
             predicted_paths[stem] = mask_file or predictions / f"{stem}.png"
         content = replace(image, predicted_path=predicted_paths.get(stem), predicted_masks=predicted_masks.get(stem))
-        units.append(Unit(stem, content))
+        units.append(Unit(stem, _add_phrases(content, stem, phrases)))
     return units
+
+
+def _read_phrases(
+    content: LabelledImage | None, options: SemanticOptions, predictions: Path | None
+) -> Mapping[str, Mapping[int, str]] | None:
+    """The free words of stored predictions, by image and number; None where there are none."""
+    if content is None or content.pred_senses is None or predictions is None:
+        return None
+    file = predictions / PHRASES
+    if not file.is_file():
+        remedy = f'write {PHRASES} beside the maps: {{"image": ["a red car", "sky"]}}, a list or numbers with phrases'
+        raise DataError(f"--pred-words free: there is no {PHRASES}", file=predictions, remedy=remedy)
+    first = 1 if (options.pred_numbering or options.numbering) == "one-based" else 0
+    return read_numbered_phrases(file, first)
+
+
+def _add_phrases(content: LabelledImage, name: str, phrases: Mapping[str, Mapping[int, str]] | None) -> LabelledImage:
+    """The image with the phrases that its stored prediction's numbers stand for; numbers without one are no label."""
+    if phrases is None:
+        return content
+    numbered = phrases.get(name, {})
+    return replace(content, predicted_labels=tuple(numbered.values()), predicted_numbers=tuple(numbered))
 
 
 def _find_mask_file(predictions: Path) -> Path | None:
@@ -415,6 +466,8 @@ def _list_ignored_numbers(options: SemanticOptions, names: Sequence[str], number
 def _to_indices(stored: LabelMap, numbers: Sequence[int], ignored: Sequence[int]) -> tuple[LabelMap, dict[int, int]]:
     """A stored map as indices from 0, -1 for ignored and unknown numbers; and the unknown numbers with their pixels."""
     ids = np.array(numbers, np.int64)
+    if not len(ids):  # an image without a phrase
+        ids = np.array([np.iinfo(np.int64).min])
     order = np.argsort(ids)
     places = np.clip(np.searchsorted(ids[order], stored), 0, len(ids) - 1)
     known = ids[order][places] == stored

@@ -72,6 +72,7 @@ def check_kinds(vocabulary: PanopticVocabulary, labels: str, file: Path) -> None
 
 
 _MAX_ID = 10**18
+_NEEDS_PHRASES = "it needs annotations with image_id and segments_info of id, phrase (a text) and isthing (1 or 0)"
 _NEEDS = "it needs annotations with image_id and segments_info of id and category_id; truth also categories"
 
 
@@ -134,6 +135,35 @@ def read_annotations(path: Path | str) -> PanopticAnnotations:
         categories = [Category(int(c["id"]), str(c["name"]), bool(c["isthing"])) for c in content.get("categories", ())]
     _check_contradictions(tables, [category.id for category in categories], path)
     return PanopticAnnotations({category.id: category for category in categories}, tables)
+
+
+def read_phrased_annotations(path: Path | str) -> tuple[PanopticAnnotations, PanopticVocabulary]:
+    """The content of a JSON file whose segments have a `phrase` and `isthing` each, and the phrases as a vocabulary.
+
+    Category ids are the places of (phrase, isthing) in alphabetical order; those of the file are not read.
+    """
+    path = Path(path)
+    content = read_json(path, remedy="write or download it again")
+    with reading(path, "not COCO's panoptic format with free words", remedy=_NEEDS_PHRASES):
+        content = {"annotations": content} if isinstance(content, list) else content
+        problems, said = ProblemList(), set()
+        for row in content["annotations"]:
+            for segment in row["segments_info"]:
+                if isinstance(segment.get("phrase"), str) and isinstance(segment.get("isthing"), bool | int):
+                    said.add((segment["phrase"], bool(segment["isthing"])))
+                else:
+                    problems.add("segments without phrase or isthing, in images", str(row["image_id"]))
+        problems.raise_if_any("segments without words", file=path, remedy=_NEEDS_PHRASES)
+        words = sorted(said)
+        numbers = {word: number for number, word in enumerate(words)}
+        for row in content["annotations"]:
+            for segment in row["segments_info"]:
+                segment["category_id"] = numbers[segment["phrase"], bool(segment["isthing"])]
+        images = {str(row["id"]): row for row in content.get("images", ())}
+        tables = tuple(_read_table(row, images) for row in content["annotations"])
+    _check_contradictions(tables, [], path)
+    names, things = tuple(phrase for phrase, _ in words), tuple(thing for _, thing in words)
+    return PanopticAnnotations({}, tables), PanopticVocabulary(names, things)
 
 
 def _read_table(row: Any, images: Mapping[str, Any]) -> SegmentTable:

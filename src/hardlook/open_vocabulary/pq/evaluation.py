@@ -5,7 +5,7 @@ All scores come from these: vanilla and open, of any subset of images, under any
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +15,17 @@ from hardlook.errors import DataError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.metrics.panoptic import NO_PARTNER, SegmentMatches, Segments, match_segments
-from hardlook.models.answer_checks import check_answers, list_segment_ids
+from hardlook.models.answer_checks import check_answers, has_free_words, list_segment_ids
 from hardlook.models.roles import LabelMap
+from hardlook.open_vocabulary.free_words import (
+    check_words,
+    count_truth,
+    flatten_tables,
+    is_countable,
+    join_image_names,
+    name_phrases,
+)
+from hardlook.open_vocabulary.label_similarity import place_by_sense
 from hardlook.open_vocabulary.pq.annotations import PanopticVocabulary, join_vocabularies
 from hardlook.open_vocabulary.pq.units import ImageSegments, SegmentedImage, list_table_errors
 from hardlook.open_vocabulary.record_columns import encode_label_map, flatten_column, read_label_names, relabel_column
@@ -42,6 +51,7 @@ SCHEMA = RecordSchema(
         Column(
             "excused", "ints", "1: on void or on its class's last crowd, for the most part; 2: only on all its crowds"
         ),
+        Column("phrases", "text", "free words: phrase, class and rule, tabs between, line by line", default=""),
         Column("prediction", "bytes", "the predicted labels as PNG, seams of segments left blank, or empty", "picture"),
     )
 )
@@ -55,8 +65,14 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 def predict_segments(units: Sequence[Unit], model: Any) -> list[ImageSegments]:
     """The predicted or stored segments of each unit."""
     if model is not None:
+        check_words(model, units[0].payload.pred_senses if units else None)
         images, ids = [unit.payload.image for unit in units], [unit.id for unit in units]
         answers = check_answers("panoptic-segmenter", model, model.segment_panoptic(images), images, ids)
+        if has_free_words(model):
+            return [
+                _to_segments(found.answer, PanopticVocabulary(tuple(found.phrases), tuple(map(bool, found.things))))
+                for found in answers
+            ]
         vocabulary = PanopticVocabulary(tuple(model.labels), tuple(bool(thing) for thing in model.things))
         return [_to_segments(answer, vocabulary) for answer in answers]
     return [require_stored(unit.payload.predicted, unit) for unit in units]
@@ -73,7 +89,7 @@ def _to_segments(answer: Any, vocabulary: PanopticVocabulary) -> ImageSegments:
 def make_record(unit: Unit, predicted: ImageSegments) -> Record:
     """The record of one image."""
     content: SegmentedImage = unit.payload
-    vocabulary, table = join_vocabularies(content.truth.vocabulary, predicted.vocabulary)
+    vocabulary, table, lines = _join(content, predicted)
     segments = Segments(predicted.segments.ids, table[np.asarray(predicted.segments.classes, np.int64)])
     assert content.truth.map is not None and predicted.map is not None
     sides = content.truth.map, content.truth.segments, predicted.map, segments
@@ -81,7 +97,13 @@ def make_record(unit: Unit, predicted: ImageSegments) -> Record:
         matches = match_segments(*sides, classes=len(vocabulary.names))
     except ValueError as error:
         raise _match_error(content.truth, predicted, unit.id, error) from error
-    crowd, crowded = content.truth.segments.crowd, matches.excused
+    crowd, excused = content.truth.segments.crowd, matches.excused
+    if content.label_senses and crowd is not None and np.asarray(crowd, np.bool_).any():
+        # `automobile` lies on a crowd of its class where `car` does.
+        places = place_by_sense(vocabulary.names, content.label_senses)
+        sides = (*sides[:3], Segments(segments.ids, places[np.asarray(segments.classes, np.int64)]))
+        excused = match_segments(*sides).excused
+    crowded = excused
     if crowd is not None and np.asarray(crowd, np.bool_).sum() > 1:
         crowded = match_segments(*sides, crowds="all").excused
     return {
@@ -94,9 +116,22 @@ def make_record(unit: Unit, predicted: ImageSegments) -> Record:
         "called": matches.called.tolist(),
         "intersection": matches.intersection.tolist(),
         "union": matches.union.tolist(),
-        "excused": np.where(matches.excused, 1, np.where(crowded, 2, 0)).tolist(),
+        "excused": np.where(excused, 1, np.where(crowded, 2, 0)).tolist(),
+        "phrases": lines,
         "prediction": encode_label_map(draw_labels(predicted.map, segments)) if content.keep_prediction else b"",
     }
+
+
+def _join(content: SegmentedImage, predicted: ImageSegments) -> tuple[PanopticVocabulary, NDArray[np.int32], str]:
+    """The image's labels, the place of each predicted one among them, and what free words were taken for."""
+    truth, said = content.truth.vocabulary, predicted.vocabulary
+    if content.pred_senses is None:
+        return *join_vocabularies(truth, said), ""
+    stuff = [not thing for thing in said.things]
+    used = np.asarray(predicted.segments.classes, np.int64).tolist()
+    words = name_phrases(truth.names, said.names, used, content.pred_senses, stuff)
+    added = words.names[len(truth.names) :]
+    return PanopticVocabulary(words.names, (*truth.things, *map(is_countable, added))), words.table, words.lines
 
 
 def _match_error(truth: ImageSegments, predicted: ImageSegments, unit: str, error: ValueError) -> DataError:
@@ -155,8 +190,7 @@ def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     floats are then added with other zeros between them. A label that is a thing in one run and stuff in another is an
     error: similarity counts only within a kind, so scores would change.
     """
-    import polars as pl
-
+    runs = [join_image_vocabularies(records) for records in runs]
     vocabularies = [read_vocabulary(records) for records in runs]
     truth_counts = [int(read_matches(records).true.max(initial=-1)) + 1 for records in runs]
     names, tables = join_run_labels([vocabulary.names for vocabulary in vocabularies], truth_counts)
@@ -168,11 +202,54 @@ def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
             what = f"{vocabulary.names[differing[0]]!r} is a thing in one run and stuff in another"
             raise DataError(what, remedy="run again with models or files that agree on what is a thing")
         things[table] = kinds
-    shared = [pl.lit("\n".join(names)).alias("names"), pl.lit(things.tolist(), pl.List(pl.Int64)).alias("things")]
+    joint = PanopticVocabulary(names, tuple((things > 0).tolist()))
+    return [_relabel(records, [table] * len(records), joint) for records, table in zip(runs, tables, strict=True)]
 
-    def relabel(records: pl.DataFrame, table: NDArray[np.int64]) -> pl.DataFrame:
-        places = np.append(table, NO_PARTNER)  # -1 is its last entry, and stays -1
-        columns = [relabel_column(records[name], lambda labels: places[labels]) for name in ("true", "called")]
-        return records.drop("prediction", strict=False).with_columns(*columns, *shared)
 
-    return [relabel(records, table) for records, table in zip(runs, tables, strict=True)]
+def join_image_vocabularies(records: pl.DataFrame) -> pl.DataFrame:
+    """The records in one vocabulary, where images with free words have their own; without pictures then."""
+    joined = join_image_names(records)
+    if joined is None:
+        return records
+    names, tables = joined
+    truth = records["things"][0].to_list()[: count_truth(names)]
+    things = (*(bool(thing) for thing in truth), *map(is_countable, names[len(truth) :]))
+    return _relabel(records, tables, PanopticVocabulary(names, things))
+
+
+def merge_classes(records: pl.DataFrame, table: NDArray[np.int64], *, keep: bool) -> pl.DataFrame:
+    """The records with class k counted as class `table[k]`; with `keep`, merged classes stay in the list of names."""
+    vocabulary = read_vocabulary(records)
+    own = table == np.arange(len(table))
+    if own.all():
+        return records
+    if not keep:
+        rows = np.flatnonzero(own).tolist()
+        table = (np.cumsum(own) - 1)[table]
+        names, things = vocabulary.names, vocabulary.things
+        vocabulary = PanopticVocabulary(tuple(names[row] for row in rows), tuple(things[row] for row in rows))
+    return _relabel(records, [table] * len(records), vocabulary)
+
+
+def count_as_labels(records: pl.DataFrame, merged: Mapping[str, str]) -> pl.DataFrame:
+    """The records in one vocabulary, the classes of free words in `merged` counted as the labels that it names."""
+    records = join_image_vocabularies(records)
+    names = read_label_names(records)
+    return merge_classes(records, np.array([names.index(merged.get(name, name)) for name in names]), keep=True)
+
+
+def _relabel(
+    records: pl.DataFrame, tables: Sequence[NDArray[np.int64]], vocabulary: PanopticVocabulary
+) -> pl.DataFrame:
+    """The records without pictures, label k of a row as `tables[row][k]`, an index into the vocabulary."""
+    import polars as pl
+
+    flat, start = flatten_tables(tables, records["true"].list.len().to_numpy())
+
+    def look_up(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.where(labels < 0, NO_PARTNER, flat[start + np.maximum(labels, 0)])
+
+    columns = [relabel_column(records[name], look_up) for name in ("true", "called")]
+    things = pl.lit([int(thing) for thing in vocabulary.things], pl.List(pl.Int64)).alias("things")
+    names = pl.lit("\n".join(vocabulary.names)).alias("names")
+    return records.drop("prediction", strict=False).with_columns(*columns, names, things)

@@ -13,14 +13,21 @@ from hardlook.harness.tally import DIFFERENCE, Entry, SoftTally, score_tally, wi
 from hardlook.metrics.open_pq import class_quality, mean_quality, quality_sums, quality_sums_by_image, segment_costs
 from hardlook.metrics.panoptic import NO_PARTNER, SegmentMatches
 from hardlook.open_vocabulary.class_sets import load_class_sets
+from hardlook.open_vocabulary.free_words import SAID, count_truth, find_labels_of_truth, note_words, score_said
 from hardlook.open_vocabulary.label_similarity import (
     compute_compared_similarities,
     compute_label_similarity,
     compute_used_similarity,
+    merge_label_senses,
 )
 from hardlook.open_vocabulary.off_by_one import describe_shift, shift_labels, warn_of_shift
 from hardlook.open_vocabulary.pq.annotations import PanopticVocabulary
-from hardlook.open_vocabulary.pq.evaluation import read_matches, read_vocabulary
+from hardlook.open_vocabulary.pq.evaluation import (
+    join_image_vocabularies,
+    merge_classes,
+    read_matches,
+    read_vocabulary,
+)
 from hardlook.open_vocabulary.pq.options import OpenPqOptions, get_crowds_reading
 from hardlook.open_vocabulary.published import add_comparability
 from hardlook.similarity.label_sets import load_label_set
@@ -64,11 +71,13 @@ SCORES = (
         "the part of them that similarity does not forgive",
         higher_is_better=False,
     ),
+    SAID,
 )
 
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenPqOptions) -> Scorecard:
     """Every score with its interval over images, and the most costly confusions."""
+    records, merged = _merge_words(records, options, keep=False)
     vocabulary = read_vocabulary(records)
     names = vocabulary.names
     similarity = compute_label_similarity(names, options)
@@ -76,7 +85,7 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenPqOpt
     scores = [score for tally in tallies for score in score_tally(tally, options)]
     matches = read_matches(records, get_crowds_reading(options))
     for measure, matrix in compute_compared_similarities(names, options).items():
-        means = mean_quality(quality_sums(matches, matrix, vocabulary.things))
+        means = mean_quality(quality_sums(matches, matrix, vocabulary.things), find_labels_of_truth(names))
         for name, value in zip(QUALITIES, means, strict=True):
             scores.append(Score(f"open-{name}", float(value), matches.images, slice={"measure": measure}))
     costs = segment_costs(matches, similarity.matrix, np.array(vocabulary.things, np.bool_), most=MAX_CONFUSIONS)
@@ -84,14 +93,29 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenPqOpt
         where = {"true": names[true], "called": names[called]}
         scores.append(Score("misnamed-segments", float(count), matches.images, slice=where))
         scores.append(Score("unforgiven-segments", float(cost), matches.images, slice=where))
-    hint = _find_off_by_one(matches, vocabulary, options) if options.data or options.gt else ""
+    free = options.pred_words == "free"  # then category ids are no order of labels
+    hint = _find_off_by_one(matches, vocabulary, options) if (options.data or options.gt) and not free else ""
     warnings = warn_of_shift("predicted category ids look off by one", matches.images, hint)
-    notes = (*_note_left_out(records, matches), *warnings, *similarity.notes)
+    words = note_words(records, merged) if free else ()
+    scores += score_said(records, merged)
+    notes = (*_note_left_out(records, matches), *warnings, *words, *similarity.notes)
     return add_comparability(Scorecard(card.name, card.version, "", tuple(scores), left_out=notes), options)
+
+
+def _merge_words(records: pl.DataFrame, options: OpenPqOptions, *, keep: bool) -> tuple[pl.DataFrame, dict[str, str]]:
+    """The records in one vocabulary, free words with a label's sense counted as the label; and these, by name."""
+    records = join_image_vocabularies(records)
+    names = read_vocabulary(records).names
+    if count_truth(names) == len(names):
+        return records, {}
+    table = merge_label_senses(names, options)
+    merged = {names[row]: names[table[row]] for row in np.flatnonzero(table != np.arange(len(names))).tolist()}
+    return merge_classes(records, table, keep=keep), merged
 
 
 def tally_records(records: pl.DataFrame, options: OpenPqOptions) -> list[SoftTally]:
     """One tally of all images, then one per context; the records may be of several runs with different labels."""
+    records, _ = _merge_words(records, options, keep=True)
     return _tally_contexts(records, _compute_run_similarity(records, options), read_vocabulary(records), options)
 
 
@@ -99,13 +123,15 @@ def compute_unit_qualities(records: pl.DataFrame, options: OpenPqOptions) -> pl.
     """Columns `unit`, `image-open-pq` and `image-pq`: PQ over the classes in each image; NaN where there are none."""
     import polars as pl
 
+    records, _ = _merge_words(records, options, keep=True)
     vocabulary, crowds = read_vocabulary(records), get_crowds_reading(options)
     matrices = {"image-open-pq": _compute_run_similarity(records, options), "image-pq": np.eye(len(vocabulary.names))}
     columns = {name: [np.zeros(0)] for name in matrices}
     for part in records.iter_slices(max(1, MAX_SUMS // len(vocabulary.names))):
         matches = read_matches(part, crowds)
         for name, matrix in matrices.items():
-            columns[name].append(mean_quality(quality_sums_by_image(matches, matrix, vocabulary.things))[:, 0])
+            sums = quality_sums_by_image(matches, matrix, vocabulary.things)
+            columns[name].append(mean_quality(sums, find_labels_of_truth(vocabulary.names))[:, 0])
     return pl.DataFrame({"unit": records["unit"], **{name: np.concatenate(parts) for name, parts in columns.items()}})
 
 
@@ -146,7 +172,8 @@ def _tally(
     matches = read_matches(records, crowds)
     hard = quality_sums_by_image(matches, np.eye(classes), vocabulary.things)
     soft = quality_sums_by_image(matches, similarity, vocabulary.things)
-    groups = [({}, np.ones(classes, np.bool_)), *groups]
+    labels = find_labels_of_truth(vocabulary.names)
+    groups = [({}, labels), *((key, mask & labels) for key, mask in groups)]
 
     def statistic(totals: Matrix) -> Matrix:
         both = totals.reshape(len(totals), 2, 4, classes)  # vanilla, then open

@@ -3,7 +3,7 @@
 Four sources: the planted world (no data given), a published dataset (`--data coco-panoptic=DIR`, `ade20k-panoptic`)
 with a model or `--pred`, `--data panoptic=JSON --data segments=DIR --data images=DIR` for a model, and stored
 predictions by `--gt JSON --gt-masks DIR --pred JSON --pred-masks DIR`. `--pred` may be detectron2's output folder, with
-predictions.json and the PNGs.
+predictions.json and the PNGs. For free words, each segment of the JSON has a `phrase` and `isthing`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.metrics.panoptic import Segments
 from hardlook.models.roles import Image, LabelMap
-from hardlook.open_vocabulary.label_similarity import check_similarity
+from hardlook.open_vocabulary.free_words import check_truth_names
+from hardlook.open_vocabulary.label_similarity import check_similarity, find_label_senses
+from hardlook.open_vocabulary.options import free_senses
 from hardlook.open_vocabulary.pq.annotations import (
     WORLD_VOCABULARY,
     PanopticVocabulary,
@@ -32,10 +34,12 @@ from hardlook.open_vocabulary.pq.annotations import (
     check_kinds,
     join_vocabularies,
     read_annotations,
+    read_phrased_annotations,
 )
 from hardlook.open_vocabulary.pq.options import OpenPqOptions
 from hardlook.open_vocabulary.units import check_size, find_scenes, list_given_sources, list_scenes
 from hardlook.reading import reading
+from hardlook.similarity.free_words.phrases import SenseChoice
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.vocabulary import VOID
@@ -57,7 +61,11 @@ class ImageSegments:
 
 @dataclass(frozen=True)
 class SegmentedImage:
-    """A unit's payload; `results` is the JSON of stored predictions, `size` the truth's (width, height)."""
+    """A unit's payload; `results` is the JSON of stored predictions, `size` the truth's (width, height).
+
+    `pred_senses` says how the senses of free words are chosen, None where predictions have labels; `label_senses` has
+    the place of the label of each synset, for free words on crowds of their class.
+    """
 
     truth: ImageSegments
     predicted: ImageSegments | None = None
@@ -67,6 +75,8 @@ class SegmentedImage:
     context: str = ""
     scene: tuple[PlantedWorld, int] | None = None
     keep_prediction: bool = True
+    pred_senses: SenseChoice | None = None
+    label_senses: Mapping[int, int] = field(default_factory=dict, repr=False)
     image: Image | None = field(default=None, repr=False)
 
 
@@ -88,11 +98,16 @@ def list_units(options: OpenPqOptions) -> Sequence[Unit]:
     if units:
         content: SegmentedImage = units[0].payload
         vocabulary = content.truth.vocabulary
-        if content.predicted:
+        free = options.pred_words == "free"
+        if content.predicted and not free:
             vocabulary, _ = join_vocabularies(vocabulary, content.predicted.vocabulary)
         given = options.gt or options.data.get("panoptic") or next(iter(options.data.values()), None)
         with reading(given, "the labels cannot be used"):
-            check_similarity(vocabulary.names, options, complete=options.pred is not None)
+            check_similarity(vocabulary.names, options, complete=options.pred is not None and not free)
+            if free:
+                check_truth_names(vocabulary.names)
+                senses = find_label_senses(vocabulary.names, options)
+                return [replace(unit, payload=replace(unit.payload, label_senses=senses)) for unit in units]
     return units
 
 
@@ -157,7 +172,7 @@ def find_units(options: OpenPqOptions, ids: Collection[str]) -> Mapping[str, Uni
 def _describe_scenes(options: OpenPqOptions) -> SegmentedImage:
     """What all scenes of the planted world have in common."""
     truth = ImageSegments(WORLD_VOCABULARY, Segments((), ()))
-    return SegmentedImage(truth, keep_prediction=options.keep_predictions)
+    return SegmentedImage(truth, keep_prediction=options.keep_predictions, pred_senses=free_senses(options))
 
 
 def _find_masks(options: OpenPqOptions, side: str) -> Path:
@@ -239,6 +254,7 @@ def _read_truth(
                 size=table.size,
                 picture=images / (table.image_file or f"{table.image_id}.jpg") if images else None,
                 keep_prediction=options.keep_predictions,
+                pred_senses=free_senses(options),
             ),
         )
         for table in content.tables
@@ -250,7 +266,11 @@ def _list_stored(
     options: OpenPqOptions, truth: _Truth, pred: Path, spellings: Mapping[str, str] = MappingProxyType({})
 ) -> list[Unit]:
     true_units, vocabulary, places = truth
-    content = read_annotations(pred)
+    if options.pred_words == "free":
+        content, vocabulary = read_phrased_annotations(pred)
+        places = _number(range(len(vocabulary.names)))
+    else:
+        content = read_annotations(pred)
     if content.categories:
         vocabulary, places = content.build_vocabulary(pred, spellings), _number(content.categories)
     elif options.pred_labels:

@@ -42,15 +42,15 @@ def read_phrases(path: Path) -> dict[str, tuple[str, ...]]:
     return images
 
 
-def read_numbered_phrases(path: Path) -> dict[str, dict[int, str]]:
-    """The phrases of each image by their numbers in its map: a list counts from 0, an object states the numbers."""
+def read_numbered_phrases(path: Path, first: int = 0) -> dict[str, dict[int, str]]:
+    """The phrases of each image by their numbers in its map: a list counts from `first`, an object states them."""
     content = read_json(path, remedy=_REMEDY)
     with reading(path, "not a table of phrases", remedy=_REMEDY):
-        return {str(image): _number_phrases(phrases, path, str(image)) for image, phrases in content.items()}
+        return {str(image): _number_phrases(phrases, first, path, str(image)) for image, phrases in content.items()}
 
 
-def _number_phrases(phrases: Any, path: Path, image: str) -> dict[int, str]:
-    pairs = phrases.items() if isinstance(phrases, dict) else enumerate(phrases)
+def _number_phrases(phrases: Any, first: int, path: Path, image: str) -> dict[int, str]:
+    pairs = phrases.items() if isinstance(phrases, dict) else enumerate(phrases, first)
     numbered = {int(number): phrase for number, phrase in pairs}
     if isinstance(phrases, str) or not all(isinstance(phrase, str) for phrase in numbered.values()):
         raise DataError("the phrases of an image are not a list of texts", file=path, unit=image, remedy=_REMEDY)
