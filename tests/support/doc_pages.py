@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import object_stores
+import preset_folders
 import published_folders
 import pytest
 from command_server import command_folders, python_command
@@ -28,7 +29,9 @@ TOPICS = {
     "spuriousness": "contexts", "quick-start": "contexts", "training": "contexts",
     "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks", "interactive-checkpoints": "clicks",
     "closed-miou": "labels", "open-miou": "labels", "open-ap": "labels", "open-pq": "labels", "similarity": "labels",
-    "label-tables": "labels", "datasets": "labels", "open-vocabulary": "labels", "metrics-in-training": "labels",
+    "label-tables": "labels", "datasets": "labels", "open-vocabulary": "labels",
+    "open-vocabulary-networks": "labels",
+    "score-published-methods": "labels", "metrics-in-training": "labels",
     "collect": "collecting", "collect-security": "collecting", "collect-deploy": "collecting",
     "compare": "reports", "report": "reports", "leaderboard": "reports", "explorer": "reports", "export": "reports",
     "continuous-integration": "reports",
@@ -125,6 +128,8 @@ def provide(need, folder, request):
                 link.symlink_to(source)
     elif need == "published-datasets":
         published_folders.make_documented(folder)
+    elif need == "evaluator-outputs":
+        preset_folders.make_documented(folder)
     elif need == "pip":
         if importlib.util.find_spec("setuptools") is None:
             pytest.skip("the rest of the page builds a package, and setuptools is not installed")
