@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hardlook.errors import DataError, HardlookError, OptionError
 from hardlook.harness.scorecard import LeftOut
 from hardlook.open_vocabulary.options import SimilarityOptions
+from hardlook.similarity.free_words.phrases import parse_class_name
 from hardlook.similarity.label_sets import WORDS, list_label_sets, load_label_set
 from hardlook.similarity.labels import VOID_NAMES, Label, LabelSet, normalise_name
 from hardlook.similarity.matrix import UNKNOWN
@@ -72,10 +73,11 @@ def compute_label_similarity(
         return read_matrix(path, labels, asymmetric=options.asymmetric).values
 
     def compute(labels: LabelSet) -> tuple[Matrix, Treated]:
+        known, places = _speak(labels)
         result = compute_similarity(
-            labels, options.measure, source=options.source, unknown=options.unknown, seed=options.seed
+            known, options.measure, source=options.source, unknown=options.unknown, seed=options.seed
         )
-        return result.matrix, result.treated
+        return _spread(result.matrix, places), result.treated
 
     return LabelSimilarity(*_compute(names, options, own, read, compute))
 
@@ -90,10 +92,11 @@ def compute_label_pairs(names: Sequence[str], options: SimilarityOptions) -> Lab
         return open_matrix(path, labels, asymmetric=options.asymmetric, more_names=True)
 
     def compute(labels: LabelSet) -> tuple[PairSimilarity, Treated]:
+        known, places = _speak(labels)
         result = compute_pair_similarity(
-            labels, options.measure, source=options.source, unknown=options.unknown, seed=options.seed
+            known, options.measure, source=options.source, unknown=options.unknown, seed=options.seed
         )
-        return result.pairs, result.treated
+        return _spread_pairs(result.pairs, places), result.treated
 
     return LabelPairs(*_compute(names, options, None, read, compute))
 
@@ -117,10 +120,11 @@ def _compute(
         known = "coco80 for COCO, its own json for LVIS"
         remedy = f"name the label set that has the senses with --labels ({known}); else {error.remedy}"
         raise DataError(error.what, file=error.file, remedy=remedy) from None
-    doubtful = _note_doubtful_senses(names, sets, own_data=_has_data(options))
-    if shipped := _find_shipped_set(options, names, own):
+    listed = _list_labels(names)
+    doubtful = _note_doubtful_senses(listed, sets, own_data=_has_data(options))
+    if shipped := _find_shipped_set(options, listed, own):
         why = f"no --labels: all names of the data are labels of {shipped.name}"
-        doubtful.append(LeftOut(f"labels with the senses of {shipped.name}", len(names), why, kept=True))
+        doubtful.append(LeftOut(f"labels with the senses of {shipped.name}", len(listed), why, kept=True))
     if own and not options.labels:
         why = "no --labels: the categories of the data's json state their synsets"
         doubtful.append(LeftOut("labels with the senses of the data's json", len(own), why, kept=True))
@@ -191,16 +195,22 @@ def compute_compared_similarities(
 
     Beside a matrix from a file, measures that do not know all labels are left out.
     """
-    return _compare(
-        names, options, own, lambda labels, measure, given: compute_similarity(labels, measure, **given).matrix
-    )
+
+    def compute(labels: LabelSet, measure: str, given: dict[str, Any]) -> Matrix:
+        known, places = _speak(labels)
+        return _spread(compute_similarity(known, measure, **given).matrix, places)
+
+    return _compare(names, options, own, compute)
 
 
 def compute_compared_pairs(names: Sequence[str], options: SimilarityOptions) -> dict[str, PairSimilarity]:
     """As `compute_compared_similarities`, for so many labels that no matrix fits into memory."""
-    return _compare(
-        names, options, None, lambda labels, measure, given: compute_pair_similarity(labels, measure, **given).pairs
-    )
+
+    def compute(labels: LabelSet, measure: str, given: dict[str, Any]) -> PairSimilarity:
+        known, places = _speak(labels)
+        return _spread_pairs(compute_pair_similarity(known, measure, **given).pairs, places)
+
+    return _compare(names, options, None, compute)
 
 
 def _compare(
@@ -223,13 +233,83 @@ def _compare(
 
 
 def find_labels(names: Sequence[str], sets: Sequence[LabelSet]) -> LabelSet:
-    """Each name with its sense in the first set that has it, then in the planted world or VOC; else without one."""
+    """Each name with its sense in the first set that has it, then in the planted world or VOC; else without one.
+
+    The class of free words has the sense that its name states.
+    """
     labels = []
     for row, name in enumerate(names):
+        if (free := parse_class_name(name)) is not None:
+            labels.append(Label(row, name, (), free.synset))
+            continue
         known = (label for one in (*sets, *_fallback_sets()) if (label := find_label(one, name)))
         labels.append(replace(next(known, Label(row, name)), id=row, name=name, category_id=None))
     title = "+".join(one.name for one in sets) or WORLD.name
     return LabelSet(title, sets[0].variant if sets else WORLD.variant, tuple(labels))
+
+
+def find_label_senses(names: Sequence[str], options: SimilarityOptions, own: LabelSet | None = None) -> dict[int, int]:
+    """By the index of a synset in WordNet, the place of the first label with this sense; free words are no labels."""
+    nouns, listed = load_nouns(), _list_labels(names)
+    senses: dict[int, int] = {}
+    for place, label in enumerate(find_labels(listed, _load_sets(options, listed, own))):
+        if label.synset is not None:
+            senses.setdefault(nouns.index(label.synset), place)
+    return senses
+
+
+def merge_label_senses(
+    names: Sequence[str], options: SimilarityOptions, own: LabelSet | None = None
+) -> NDArray[np.int64]:
+    """(K,) for each name its own place, or for a class of free words that of the label with its sense.
+
+    >>> merge_label_senses(["dog", "car", "automobile (car.n.01)", "crane (crane.n.05)"], SimilarityOptions()).tolist()
+    [0, 1, 1, 3]
+    """
+    return place_by_sense(names, find_label_senses(names, options, own))
+
+
+def place_by_sense(names: Sequence[str], senses: Mapping[int, int]) -> NDArray[np.int64]:
+    """(K,) for each name its own place, or for a class of free words that of its synset in `senses`."""
+    nouns, table = load_nouns(), np.arange(len(names))
+    for place, name in enumerate(names):
+        if (free := parse_class_name(name)) is not None and free.synset is not None:
+            table[place] = senses.get(nouns.index(free.synset), place)
+    return table
+
+
+def _speak(labels: LabelSet) -> tuple[LabelSet, NDArray[np.int64]]:
+    """The labels as a measure takes them, free words by their noun alone; and (K,) the place of each, -1 for none.
+
+    Phrases without a sense are left out: their similarity to all others is 0 under every measure.
+    """
+    spoken: list[Label] = []
+    places = np.full(len(labels), UNKNOWN, np.int64)
+    for row, label in enumerate(labels):
+        free = parse_class_name(label.name)
+        if free is None or free.synset is not None:
+            places[row] = len(spoken)
+            spoken.append(label if free is None else replace(label, name=free.noun))
+    return replace(labels, labels=tuple(spoken)), places
+
+
+def _spread(matrix: Matrix, places: NDArray[np.int64]) -> Matrix:
+    """(K, K) the similarity of all labels, from that of the labels that have places."""
+    rows = np.flatnonzero(places != UNKNOWN)
+    if len(rows) == len(places):
+        return matrix
+    spread = np.eye(len(places))
+    spread[np.ix_(rows, rows)] = matrix
+    return spread
+
+
+def _spread_pairs(pairs: PairSimilarity, places: NDArray[np.int64]) -> PairSimilarity:
+    return among_rows(pairs, places) if (places == UNKNOWN).any() else pairs
+
+
+def _list_labels(names: Sequence[str]) -> list[str]:
+    """The names without the classes of free words, which state their sense."""
+    return [name for name in names if parse_class_name(name) is None]
 
 
 def find_kinds(
@@ -274,6 +354,7 @@ def _fallback_sets() -> tuple[LabelSet, ...]:
 
 def _load_sets(options: SimilarityOptions, names: Sequence[str], own: LabelSet | None) -> list[LabelSet]:
     """The label sets that names are looked up in, the first first; `own` are the senses of the data's json."""
+    names = _list_labels(names)
     predicted = [_keep_senses(one) for one in _load_given(options.pred_labels, options)]
     given = _load_given(options.labels, options) + predicted
     if own and not options.labels:
