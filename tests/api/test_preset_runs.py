@@ -1,6 +1,7 @@
 """`hl.run(preset=...)` and `hardlook run --preset`: a run per dataset, resumed, and one table beside the paper's."""
 
 import json
+import shlex
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ import hardlook as hl
 from hardlook.api.preset_runs import plan_preset
 from hardlook.errors import DataError, OptionError, RunWarning
 from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs.rerun_command import build_rerun_command
 
 FEW = {"resamples": 0, "progress": False, "report": False}
 
@@ -56,8 +58,8 @@ def test_five_datasets_begun_by_the_function_and_finished_by_the_command(semanti
     assert len(kept) == 4
 
     data = [word for name in ("ade20k", "pascal-context") for word in ("--data", f"{name}={semantic}")]
-    answer = hardlook("run", "open-miou", "--preset", "cross-dataset", *data, "--pred", pred, "--resamples", 0, "--compare", "path",
-                      "--quiet", "--out", tmp_path)  # fmt: skip
+    answer = hardlook("run", "open-miou", "--preset", "cross-dataset", *data, "--pred", pred, "--resamples", 0,
+                      "--compare", "path", "--quiet", "--out", tmp_path)  # fmt: skip
     assert answer.code == 0, answer.err
     assert "no data given for A-847 (--data ade20k-847=PATH)" in answer.err
     assert "not here" not in answer.out, "what ran before is in the table"
@@ -241,3 +243,32 @@ def test_measures_with_sources_stand_beside_their_published_rows(tmp_path):
     rows = {row.where.get("measure", "path"): row for row in runs.table.runs if row.quantity == "PQ"}
     assert set(rows) == {"path", "glove"}
     assert rows["glove"].values["open"] > rows["path"].values["open"]
+
+
+def test_a_json_of_ones_own_stands_for_the_only_dataset_of_a_preset(tmp_path, hardlook):
+    truth = folders.make_coco_instances(tmp_path)
+    folders.write_results(tmp_path / "found.json", truth)
+    found, out = tmp_path / "found.json", tmp_path / "runs"
+    answer = hardlook("run", "open-ap", "--preset", "base-novel-boxes", "--gt", truth, "--pred", found, "--out", out,
+                      "--resamples", 0, "--quiet", "--json")  # fmt: skip
+    assert answer.code == 0, answer.err
+    rows = [row for row in json.loads(answer.out)["rows"] if row["kind"] == "run"]
+    assert len(rows) == 5 and {(row["vanilla"], row["folder"]) for row in rows} == {(1, "coco-instances")}
+
+
+def test_a_run_of_a_preset_is_scored_again_and_its_command_repeats_it(tmp_path, hardlook):
+    truth = folders.make_ade_panoptic(tmp_path)
+    folders.write_panoptic_output(tmp_path / "out", truth, {7: 57})
+    hl.run("open-pq", preset="measures", data={"ade20k-panoptic": tmp_path}, pred=tmp_path / "out",
+           out=tmp_path / "runs", **FEW)  # fmt: skip
+    run = hl.load(tmp_path / "runs" / "ade20k-panoptic")
+    before = run.scorecard.get("open-pq").value
+    answer = hardlook("score", run.folder, "--set", "measure=wup", "--json")
+    assert answer.code == 0, answer.err
+    after = {one["name"]: one["value"] for one in json.loads(answer.out)["scores"] if not one["slice"]}
+    assert after["open-pq"] > before
+    words = shlex.split(build_rerun_command(run.manifest))
+    assert words[words.index("--preset") + 1] == "measures/ade20k-panoptic"
+    again = hardlook(*words[1:-1], tmp_path / "again", "--quiet", "--json")
+    assert again.code == 0, again.err
+    assert hl.load(tmp_path / "again").scorecard.get("open-pq").value == before

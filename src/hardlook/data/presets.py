@@ -122,8 +122,7 @@ class PanopticFiles:
 
 def list_presets() -> tuple[str, ...]:
     """The names of all datasets in the table."""
-    table = _read_table()
-    return tuple(dict.fromkeys(one.dataset for one in (*table.maps, *table.instances, *table.panoptic)))
+    return tuple(dict.fromkeys(layout.dataset for layout in _list_layouts()))
 
 
 def list_map_presets() -> tuple[str, ...]:
@@ -143,9 +142,7 @@ def list_panoptic_presets() -> tuple[str, ...]:
 
 def get_preset_labels(name: str) -> str | None:
     """The shipped label set of a dataset; None where it has none."""
-    table = _read_table()
-    every = (*table.maps, *table.instances, *table.panoptic)
-    return next((layout.labels for layout in every if layout.dataset == name), None)
+    return next((layout.labels for layout in _list_layouts() if layout.dataset == name), None)
 
 
 def open_map_preset(name: str, folder: Path, split: str) -> MapDataset:
@@ -276,6 +273,11 @@ class _Table(NamedTuple):
     maps: tuple[Layout, ...]
     instances: tuple[InstanceLayout, ...]
     panoptic: tuple[PanopticLayout, ...]
+
+
+def _list_layouts() -> list[Layout | InstanceLayout | PanopticLayout]:
+    table = _read_table()
+    return [*table.maps, *table.instances, *table.panoptic]
 
 
 @cache

@@ -24,6 +24,7 @@ from hardlook.report.leaderboard.board import (
     rank_rows,
 )
 from hardlook.report.leaderboard.runs import collect_runs
+from hardlook.report.leaderboard.terminal import print_leaderboards
 
 SAME = "comparable with the published table: the same pairs"
 
@@ -232,3 +233,33 @@ def test_conditions_that_no_option_tells_give_no_rank():
                   "comparable where the images are MetaCoCo's", "comparable with X; provided that weights are theirs",
                   "beside the paper's: only the pattern compares"):  # fmt: skip
         assert not is_comparable_with_paper(words)
+
+
+def test_runs_on_several_published_datasets_are_ranked_within_each(tmp_path):
+    """Open mIoU of Table 4: on A-150 .404, .399, .390, .369 are the best; on PC-59 CAT-Seg has .654."""
+    for name, labels, units, value in (
+        ("a", "ade150", "ade", 0.40), ("b", "ade150", "ade", 0.35), ("c", "pc59", "context", 0.70)
+    ):  # fmt: skip
+        options = {"labels": labels, "gt": "truth", "variant": "published"}
+        write_run(tmp_path / name, [score("open-miou", value, comparable=SAME)], benchmark="open-miou", model=name,
+                  units=units, options=options)  # fmt: skip
+    board = board_of(tmp_path)
+    [ade] = board.rankings
+    [context] = [one for one in board.slices if one.where == {"dataset": "PC-59"}]
+    assert (ranks(ade)["run", "a"], ranks(ade)["run", "b"], ranks(ade)["published", "FC-CLIP"]) == (2, 6, 1)
+    assert ranks(ade)["run", "c"] is None, "of other units"
+    assert (ranks(context)["run", "c"], ranks(context)["published", "CAT-Seg"]) == (1, 2)
+    assert ("run", "a") not in ranks(context)
+
+
+def test_the_terminal_shows_the_ranking_of_each_dataset(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    for name, labels in (("a", "ade150"), ("c", "pc59")):
+        options = {"labels": labels, "gt": "truth", "variant": "published"}
+        write_run(tmp_path / name, [score("open-miou", 0.5, comparable=SAME)], benchmark="open-miou", model=name,
+                  units=labels, options=options)  # fmt: skip
+    print_leaderboards([board_of(tmp_path)], ())
+    printed = capsys.readouterr().out
+    for line in ("open mIoU (dataset: A-150)", "open mIoU (dataset: PC-59)", "published, Table 4, PC-59"):
+        assert line in printed
+    assert "no rank" not in printed

@@ -240,9 +240,8 @@ def build_sections(table: PresetTable) -> list[Section]:
         "vanilla where there is no dagger."
     )
     tables: list[Any] = [Table(f"{preset.table}: {preset.title}", caption, columns, tuple(rows))]
-    notes = {row.note: None for row in table.runs if row.note}
-    if notes:
-        tables.append(Table("Beside the paper", "", ("what the runs say",), tuple((note,) for note in notes)))
+    if notes := dict.fromkeys((row.folder, row.note) for row in table.runs if row.note):
+        tables.append(Table("Beside the paper", "", ("run", "what it says of comparing"), tuple(notes)))
     if table.absent:
         lines = tuple((one.dataset, one.why, f"--data {one.data}=PATH") for one in table.absent)
         tables.append(Table("Datasets without a run", "", ("dataset", "why", "give"), lines))
