@@ -13,6 +13,8 @@ from tiny_clip import make_ovseg_state, make_state  # noqa: E402
 from tiny_fc_clip import write_tokenizer  # noqa: E402
 from tiny_hub_models import write_hub_folder  # noqa: E402
 
+from hardlook.models.planted.segmenters import PlantedPanoptic  # noqa: E402
+
 WORDS = "person, man, woman\ncat, kitten\nsky, clouds\ngrass, lawn\ncar, automobile\ntraffic light\n"
 
 
@@ -85,6 +87,22 @@ def test_a_run_from_files_names_them(hardlook, coco, files, tmp_path):
     assert answer.code == 0, answer.err
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert set(run["model"]["weights"]) == {"words.txt", "ovseg.pth", "clip.pt", "vocab.json", "merges.txt"}
+
+
+@pytest.mark.parametrize(
+    ("model", "share", "right"), [("ovseg", "0", True), ("simseg", "1", True), ("ovseg", "1", False)]
+)
+def test_shares_are_between_the_proposals_and_clip(hardlook, tmp_path, model, share, right):
+    """True segments with their true labels: all right where they decide, random where a random CLIP does."""
+    words = ["--model-arg", "proposals=planted-panoptic", "--model-arg", "weights=random:1", "--model-arg", "size=tiny"]
+    labels = ["--model-arg", f"share={share}", "--pred-labels", ",".join(PlantedPanoptic.labels)]
+    out = tmp_path / "run"
+    answer = hardlook(
+        "run", "open-miou", "--model", model, *words, *labels, "--scenes", 3, "--resamples", 0, "--out", out
+    )
+    assert answer.code == 0, answer.err
+    values = {score["name"]: score["value"] for score in json.loads((out / "scores.json").read_text())["scores"]}
+    assert values["pixel-accuracy"] == 1 if right else values["pixel-accuracy"] < 0.5
 
 
 @pytest.mark.parametrize("argument", ["weights", "clip"])
