@@ -15,12 +15,19 @@ from hardlook.report.training import Training
 TRAINERS = {
     "few-shot-learner": "hardlook.metacoco.training.run:train",
     "one-shot-segmenter": "hardlook.toss.training.run:train",
+    "promptable-segmenter": "hardlook.rclicks.network_training.run:train",
     "semantic-segmenter": "hardlook.open_vocabulary.training.run:train",
 }
-BENCHMARKS = {"few-shot-learner": "metacoco", "one-shot-segmenter": "toss", "semantic-segmenter": "open-miou"}
+BENCHMARKS = {
+    "few-shot-learner": "metacoco",
+    "one-shot-segmenter": "toss",
+    "promptable-segmenter": "rclicks",
+    "semantic-segmenter": "open-miou",
+}
 ARTICLES = {
     "few-shot-learner": "a few-shot method",
     "one-shot-segmenter": "a one-shot network",
+    "promptable-segmenter": "an interactive network",
     "semantic-segmenter": "a semantic projection",
 }
 
@@ -35,8 +42,9 @@ def train(
         data: The dataset, as of `hl.run` of the benchmark that judges the method.
         out: The folder of the checkpoint, which is a model.
         options: Those of `hardlook.metacoco.training.run.train` for few-shot methods, of
-            `hardlook.toss.training.run.train` for one-shot networks, of `hardlook.open_vocabulary.training.run.train`
-            for semantic projections; among all `budget`, `recipe`, `backbone`, `seed`, `device`, `precision`.
+            `hardlook.toss.training.run.train` for one-shot networks, of `hardlook.rclicks.network_training.run.train`
+            for interactive networks, of `hardlook.open_vocabulary.training.run.train` for semantic projections; among
+            all `budget`, `recipe`, `backbone`, `seed`, `device`, `precision`.
 
     Returns:
         The training; of a one-shot network without `fold`, one per fold.

@@ -54,7 +54,7 @@ def models(
         heading: [card for card in cards if heading in (card.roles or ("any role",))]
         for heading in (*ROLES, "any role")
     }
-    for kind in ("few-shot-learner", "one-shot-segmenter"):
+    for kind in ("few-shot-learner", "one-shot-segmenter", "promptable-segmenter"):
         headings[f"{kind}, to train: hardlook train NAME"] = [card for card in trainable if kind in card.roles]
     for heading, listed in headings.items():
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))

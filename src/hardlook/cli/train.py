@@ -12,6 +12,7 @@ from hardlook.cli.printing import print_output
 from hardlook.report.json_values import dump_json
 
 FEW, ONE, WORDS = "Few-shot methods", "One-shot networks", "Word projections"
+CLICKS = "Interactive networks"
 
 
 def train(
@@ -120,6 +121,26 @@ def train(
         str | None,
         typer.Option("--unseen", help="Classes that do not train, such as cat,bus.", rich_help_panel=WORDS),
     ] = None,
+    clicks: Annotated[
+        str | None,
+        typer.Option(
+            "--clicks", help="Where clicks land: centre, uniform, distance, clickability.", rich_help_panel=CLICKS
+        ),
+    ] = None,
+    clicks_args: Annotated[
+        str | None,
+        typer.Option("--clicks-args", help="The click model's arguments, such as path=FILE.", rich_help_panel=CLICKS),
+    ] = None,
+    click_group: Annotated[
+        int | None,
+        typer.Option(
+            "--click-group", min=0, max=10, help="Clicks of one group: 1 least probable, 0 all.", rich_help_panel=CLICKS
+        ),
+    ] = None,
+    validation_objects: Annotated[
+        int | None,
+        typer.Option("--validation-objects", min=1, help="Objects of a validation (100).", rich_help_panel=CLICKS),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -131,6 +152,8 @@ def train(
       hardlook train baseline++ --data root=planted --set epochs=20 --device cuda --precision tf32 --out weights/bpp
 
       hardlook train pfenet --data voc=VOC2012 --split train --fold 0 --device cuda --out weights/pfenet
+
+      hardlook train ritm --data voc=VOC2012 --exclude TEST --clicks distance --device cuda --out weights/ritm
 
       hardlook train semantic-projection --data voc=VOC2012 --fold 0 --text glove --out weights/projection
     """
@@ -161,6 +184,10 @@ def train(
         "reading": reading,
         "held_back": held_back,
         "validation_pairs": validation_pairs,
+        "clicks": clicks,
+        "clicks_args": clicks_args,
+        "click_group": click_group,
+        "validation_objects": validation_objects,
         "text": text,
         "unseen": [word.strip() for word in unseen.split(",") if word.strip()] if unseen is not None else None,
     }

@@ -42,8 +42,8 @@ def models(pattern: str = "*", *, role: str | None = None, family: str | None = 
 def find_trained_role(name: str) -> str:
     """The role of the method or network of that name, once it is trained; an error with similar names for none.
 
-    >>> find_trained_role("protonet"), find_trained_role("pfenet")
-    ('few-shot-learner', 'one-shot-segmenter')
+    >>> [find_trained_role(name) for name in ("protonet", "pfenet", "ritm")]
+    ['few-shot-learner', 'one-shot-segmenter', 'promptable-segmenter']
     """
     cards = {card.name: card for card in list_trainable()}
     if name not in cards:
@@ -59,7 +59,15 @@ def list_trainable(pattern: str = "*") -> ModelList:
     >>> list_trainable("protonet")[0].marks, list_trainable("pfenet")[0].roles
     (('LL', 'trained', 'checked'), ('one-shot-segmenter',))
     """
-    return ModelList([*_list_few_shot(pattern), *_list_one_shot(pattern), *_list_projections(pattern)])
+    found = [_list_few_shot, _list_one_shot, _list_interactive, _list_projections]
+    return ModelList(card for listed in found for card in listed(pattern))
+
+
+def _list_interactive(pattern: str) -> ModelList:
+    summary = "Sofiiuk et al., Reviving Iterative Training with Mask Guidance, ICIP 2022"
+    marks = ("trained", "checked")
+    card = ModelCard("ritm", ("promptable-segmenter",), summary, "MIT", "train", origin="hardlook train", marks=marks)
+    return ModelList([card] if fnmatchcase(card.name, pattern) else [])
 
 
 def _list_projections(pattern: str) -> ModelList:

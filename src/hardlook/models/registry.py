@@ -191,6 +191,10 @@ def _find_checkpoint(name: str, role: str | None) -> RegistryEntry:
         named = import_dotted("hardlook.open_vocabulary.word_projection:WordProjection")
         described = ModelCard(name, ("semantic-segmenter",), summary, extra="torch", origin="checkpoint folder")
         return RegistryEntry(described, functools.partial(named, name))
+    if card.get("kind") == "interactive":
+        clicked = import_dotted("hardlook.models.interactive.network_segmenter:Ritm")
+        described = ModelCard(name, ("promptable-segmenter",), summary, extra="torch", origin="checkpoint folder")
+        return RegistryEntry(described, functools.partial(clicked, name))
     # The roles' classes differ in what they need of the folder.
     kind = "TrainedModel" if role == "encoder" or not method else "TrainedLearner"
     found = import_dotted(f"hardlook.models.few_shot.trained:{kind}")

@@ -16,6 +16,7 @@ _SELECTED = {
     "few-shot": "Weights are chosen by blind accuracy; `by-iid` and `by-ood` in the folder hold those that the others "
     "choose.",
     "one-shot": "Weights are chosen by the mean IoU over training classes on images that do not train.",
+    "interactive": "Weights are chosen by the mean IoU, over all clicks, on objects of images that do not train.",
     "projection": "Weights are chosen by the mean IoU over background and trained classes on images that do not train.",
 }
 _SCORE = "accuracy"

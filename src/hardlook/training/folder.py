@@ -168,11 +168,19 @@ def fix_budget(folder: Path, budget: Budget, fabric: Any, estimate: Callable[[fl
 
 
 def estimate_images(
-    trainee: Trainee, plans: Sequence[StagePlan], seconds: float, fabric: Any, validations: int, *, tried: int = 5
+    trainee: Trainee,
+    plans: Sequence[StagePlan],
+    seconds: float,
+    fabric: Any,
+    validations: int,
+    *,
+    tried: int = 5,
+    cost: Callable[[Sequence[float]], float] = min,
 ) -> int:
     """How many images can be trained on in so many seconds: some steps of each stage and one validation are timed.
 
-    The trainee's module is changed by it: give it a copy.
+    `cost` is the time of a step by those of the steps that were tried; by default the shortest, since the first step
+    also compiles and allocates. The trainee's module is changed by it: give it a copy.
     """
     wait: Callable[[], None] = torch.cuda.synchronize if fabric.device.type == "cuda" else lambda: None
     costs = []
@@ -191,7 +199,7 @@ def estimate_images(
                 torch.autograd.backward(found.loss)
             wait()
             times.append(time.perf_counter() - before)
-        costs.append(min(times))  # the first step also compiles and allocates
+        costs.append(cost(times))
     before = time.perf_counter()
     trainee.validate(trainee.module)
     left = max(seconds - validations * (time.perf_counter() - before), 0.2 * seconds)

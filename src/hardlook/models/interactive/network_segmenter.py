@@ -20,8 +20,10 @@ from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
 from hardlook.models.identity import sources_of
 from hardlook.models.interactive.sam_session import check_device_and_batch
+from hardlook.models.registry import is_checkpoint_folder
 from hardlook.models.roles import Clicks, Image, Prompted
 from hardlook.models.torch_inference import Precision, exact_inference
+from hardlook.reading import reading as guard_reading
 
 if TYPE_CHECKING:
     from hardlook.networks.interactive.click_maps import Click
@@ -42,6 +44,9 @@ class NetworkSegmenter:
     `dataset` gives all images the published settings of that dataset, where DAVIS and TETRIS have some of their own; a
     run of RClicks names each image's dataset itself. At most `batch` courses go through the network together (default:
     1 on the CPU, where more are no faster and one has the same bits in any company; 32 on a GPU).
+
+    RITM's `weights` may be a folder of `hardlook train ritm`: whatever is shown, its longest side is then that of the
+    training's crops. `unfinished` takes the best weights of a training that has not ended.
     """
 
     family: ClassVar[str]
@@ -61,6 +66,7 @@ class NetworkSegmenter:
         repeats: int | None = None,
         repeated_clicks: int = 1,
         repeat_until: int | None = None,
+        unfinished: bool = False,
     ) -> None:
         require("torch", extra="torch")
         from hardlook.networks.interactive.predictors import PUBLISHED, READINGS, Cascade
@@ -73,11 +79,13 @@ class NetworkSegmenter:
         if (repeats or 0) < 0 or repeated_clicks < 0 or (repeat_until or 0) < 0:
             raise OptionError("repeats, repeated_clicks and repeat_until are counts", remedy="give 0 or more")
         self.weights_files: tuple[Path, ...] = ()
+        self.trained_size, self._unfinished = 0, unfinished
         self._network, self._source = self._make_network(str(weights), size)
         self._network.to(device)
         if hasattr(self._network, "reading"):  # AdaptiveClick's own code errs, too
             self._network.reading = reading
         settings = replace(PUBLISHED[self.family], reading=reading)
+        settings = settings.at_size(self.trained_size) if self.trained_size else settings
         if repeats is None:
             repeats = settings.cascade.passes if settings.cascade is not None else 0
         settings = replace(settings, cascade=Cascade(repeated_clicks, repeats, repeat_until) if repeats else None)
@@ -100,9 +108,36 @@ class NetworkSegmenter:
         if size:
             raise OptionError("a checkpoint tells its size", remedy=f"leave size out, or give weights={RANDOM}1")
         path = Path(weights).expanduser()
+        if is_checkpoint_folder(weights):
+            return self._load_trained(path), f"the training in {path.name}"
         checkpoint = read_checkpoint(path)
         self.weights_files = (path,)
         return build_network(checkpoint, self.family), path.name
+
+    def _load_trained(self, folder: Path) -> Any:
+        """The network of a folder of `hardlook train`."""
+        from hardlook.training.checkpoint import list_weights_files, load_weights, read_card, read_weights
+        from hardlook.training.interactive.recipes import InteractiveRecipe
+        from hardlook.training.interactive.trainee import build_interactive
+        from hardlook.training.recipes import StageRecipe
+
+        card = read_card(folder)
+        if card.get("kind") != "interactive" or card["method"] != self.family:
+            what = f"the folder holds {card.get('method') or card.get('backbone')}, not {self.family}"
+            raise ModelError(what, file=folder, remedy=f"a folder of hardlook train {self.family}")
+        if not card.get("finished") and not self._unfinished:
+            raise ModelError(
+                f"the training is not finished: its best weights are of step {card['selected']['step']}",
+                file=folder,
+                remedy="give its command again to resume it, or pass --model-arg unfinished=true",
+            )
+        with guard_reading(folder, "checkpoint.json describes no network", remedy="copy it again", kind=ModelError):
+            kept = {key: value for key, value in card["identity"]["recipe"].items() if key not in ("stage", "changed")}
+            recipe = InteractiveRecipe(**kept, stage=StageRecipe())
+            network = build_interactive(recipe, seed=0)
+        self.weights_files, self.trained_size = list_weights_files(folder), recipe.size
+        load_weights(network, read_weights(folder), file=folder)
+        return network.eval().requires_grad_(False)
 
     @property
     def settings(self) -> PredictorSettings:

@@ -7,7 +7,7 @@ Deep Residual Learning for Image Recognition, CVPR 2016. Clicks enter as maps th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -201,15 +201,30 @@ class _Decoder(nn.Module):
         return found
 
 
-class DeepLab(nn.Module):
-    """Backbone `resnet` (resnet34 or resnet50), pyramid and decoder; `width` channels inside, `outputs` at the end."""
+class StemmedBackbone(Protocol):
+    """What `DeepLab` builds on: `widths` of its stages, and a call as of `DilatedResNet`."""
 
-    def __init__(self, resnet: str, width: int, outputs: int, *, dropout: float) -> None:
+    widths: Sequence[int]
+
+    def __call__(self, x: Tensor, stem: Tensor) -> list[Tensor]:
+        """Maps of the stages; `stem` is added after the stem."""
+
+
+class DeepLab(nn.Module):
+    """Backbone, pyramid and decoder; `width` channels inside, `outputs` at the end.
+
+    `resnet` is resnet34, resnet50, or a module that is a `StemmedBackbone`.
+    """
+
+    def __init__(self, resnet: str | nn.Module, width: int, outputs: int, *, dropout: float) -> None:
         super().__init__()
-        self.backbone = DilatedResNet(**RESNETS[resnet])
+        backbone: Any = resnet
+        if isinstance(resnet, str):
+            backbone = DilatedResNet(**RESNETS[resnet])
+        self.backbone = backbone
         self.head = _Decoder(width, outputs)
-        self.skip_project = _Skip(self.backbone.widths[0])
-        self.aspp = AtrousPyramid(self.backbone.widths[-1], width, dropout)
+        self.skip_project = _Skip(backbone.widths[0])
+        self.aspp = AtrousPyramid(backbone.widths[-1], width, dropout)
 
     def encode(self, x: Tensor, stem: Tensor) -> dict[str, Tensor]:
         """`backbone_0` to `backbone_3` and `aspp` at 1/8, of a normalised picture and maps for the stem at 1/2."""

@@ -125,6 +125,11 @@ class PredictorSettings:
         target = None if self.zoom is None else self.zoom.target
         return replace(self, zoom=None, input_size=target if isinstance(target, tuple) else self.input_size)
 
+    def at_size(self, side: int) -> PredictorSettings:
+        """Every picture or crop with its longest side at most `side` pixels, on all datasets; crops have just that."""
+        zoom = None if self.zoom is None else replace(self.zoom, target=side)
+        return replace(self, zoom=zoom, longest_side=side, davis_target=None)
+
     def describe(self) -> str:
         """What is done, in one sentence without a full stop."""
         parts = [_describe_zoom(self.zoom)]

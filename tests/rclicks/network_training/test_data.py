@@ -1,0 +1,135 @@
+"""Objects to train on: components of class masks, object masks, what is left out and counted."""
+
+import doctest
+import shutil
+
+import numpy as np
+import PIL.Image
+import pytest
+
+pytest.importorskip("torch")
+
+from hardlook.errors import DataError
+from hardlook.rclicks.network_training import data
+from hardlook.rclicks.network_training.data import ObjectDataOptions, prepare_objects, split_components
+from hardlook.training.interactive.recipes import change_interactive_recipe, find_interactive_recipe
+from hardlook.world.layouts import write_world
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(scope="module")
+def devkit(tmp_path_factory):
+    return write_world(tmp_path_factory.mktemp("world") / "voc", "voc", count=10)
+
+
+def make_recipe(**changes):
+    return change_interactive_recipe(find_interactive_recipe("ritm", "resnet50-keras"), {"least_area": 0, **changes})
+
+
+def prepare(folder, recipe=None, **options):
+    return prepare_objects(ObjectDataOptions({"voc": folder}, **options), recipe or make_recipe())
+
+
+def test_doctest():
+    assert doctest.testmod(data).failed == 0
+
+
+def test_parts_of_a_class_that_do_not_touch_are_objects_and_void_stays():
+    classes = np.zeros((6, 9), int)
+    classes[0:2, 0:4], classes[4:6, 0:2], classes[0:2, 4:6], classes[5, 8] = 3, 3, 7, 255
+    classes[2, 6] = 7  # touches at a corner
+    found, surplus = split_components(classes)
+    assert surplus == 0 and found[5, 8] == 255
+    areas = {int(number): int((found == number).sum()) for number in np.unique(found) if number not in (0, 255)}
+    assert areas == {1: 8, 2: 5, 3: 4}
+    assert (found[0:2, 0:4] == 1).all() and found[2, 6] == found[0, 4] == 2
+
+
+def test_more_objects_than_a_byte_has_are_counted():
+    classes = np.zeros((2, 2 * 300), int)
+    classes[0, ::2] = 1
+    found, surplus = split_components(classes)
+    assert surplus == 46 and found.max() == 254
+
+
+def test_object_masks_are_taken_where_all_images_have_them(devkit, tmp_path):
+    whole = prepare(devkit)
+    assert whole.facts["objects"] == "masks of objects"
+    other = tmp_path / "voc"
+    shutil.copytree(devkit, other)
+    shutil.rmtree(other / "SegmentationObject")
+    parts = prepare(other)
+    assert parts.facts["objects"] == "connected components of class masks"
+    assert parts.facts["fingerprint"] != whole.facts["fingerprint"]
+    for given in (whole, parts):
+        for row, number in given.training.tolist():
+            assert (given.images.classes[row] == number).any()
+
+
+def test_images_that_are_held_back_do_not_train(devkit):
+    given = prepare(devkit, held_back=0.5)
+    rows = [set(part[:, 0].tolist()) for part in (given.training, given.held)]
+    assert all(rows) and not rows[0] & rows[1]
+    assert given.facts["validation"]["images"] == len(rows[1])
+    assert prepare(devkit, held_back=0.0).facts["validation"]["why"] == "no image was held back"
+
+
+def test_excluded_images_and_their_copies_do_not_train(devkit, tmp_path):
+    names = sorted(path.stem for path in (devkit / "JPEGImages").iterdir())
+    listed = tmp_path / "names.txt"
+    listed.write_text(f"{names[0]}\n{names[1]}\n")
+    given = prepare(devkit, exclude=listed)
+    assert given.facts["leak_check"] == {"excluded_by_name": 2, "copies_of_excluded": 0}
+    assert not set(names[:2]) & set(given.names)
+    tested = tmp_path / "tested"
+    tested.mkdir()
+    image = PIL.Image.open(next((devkit / "JPEGImages").glob(f"{names[2]}.*")))
+    image.resize((image.width * 3 // 4, image.height * 3 // 4), PIL.Image.Resampling.BILINEAR).save(
+        tested / "other.png"
+    )
+    given = prepare(devkit, exclude=tested)
+    assert given.facts["leak_check"]["copies_of_excluded"] == 1
+    assert given.facts["leak_check"]["copies"] == [f"{names[2]} shows other.png"] and names[2] not in given.names
+    with pytest.raises(DataError, match="all 10 images are excluded"):
+        prepare(devkit, exclude=devkit)
+
+
+def test_small_objects_are_left_out_and_counted(devkit):
+    whole = prepare(devkit)
+    areas = [int((whole.images.classes[row] == number).sum()) for row, number in whole.training.tolist()]
+    side = int(whole.images.sizes.max())
+    least = int(np.median(areas) * (500 / side) ** 2)
+    fewer = prepare(devkit, make_recipe(least_area=least))
+    assert fewer.facts["too_small_objects"] > 0
+    assert len(fewer.training) + len(fewer.held) + fewer.facts["too_small_objects"] == len(whole.training) + len(
+        whole.held
+    )
+    with pytest.raises(DataError, match="no object is left to train on"):
+        prepare(devkit, make_recipe(least_area=10**7))
+
+
+def test_large_images_are_made_smaller_with_their_objects(devkit):
+    given = prepare(devkit, make_recipe(size=32))
+    assert given.images.sizes.max() == 80
+    for row, number in given.training.tolist():
+        assert (given.images.classes[row] == number).any()
+
+
+def test_a_mask_of_another_size_is_named(devkit, tmp_path):
+    other = tmp_path / "voc"
+    shutil.copytree(devkit, other)
+    path = sorted((other / "SegmentationObject").iterdir())[0]
+    PIL.Image.fromarray(np.zeros((5, 7), np.uint8)).save(path)
+    with pytest.raises(DataError, match="the mask has 7 x 5 pixels") as caught:
+        prepare(other)
+    assert caught.value.file == str(path) and caught.value.unit == path.stem
+
+
+def test_objects_of_other_datasets(tmp_path):
+    folder = write_world(tmp_path / "berkeley", "isegm", count=4)
+    given = prepare_objects(ObjectDataOptions({"mine": folder}), make_recipe())
+    assert len(given.training) and given.facts["objects"] == "masks of objects"
