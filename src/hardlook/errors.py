@@ -84,6 +84,10 @@ class DamagedFile(RunError):
     """A file of a run is not what was written: torn, empty, or with bits that changed."""
 
 
+class TooManyFailures(RunError):
+    """More units of a run failed than its options allow."""
+
+
 class ChangedRun(RunError):
     """A run folder has records of other units, of another model, or from other data."""
 

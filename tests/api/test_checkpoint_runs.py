@@ -2,13 +2,16 @@
 
 import json
 import shutil
+import zipfile
 
 import pytest
 import torch
 
 import hardlook as hl
-from hardlook.errors import ModelError, OptionError, RunWarning
+from hardlook.api.checkpoint_runs import plan_checkpoints, run_plan
+from hardlook.errors import ChangedRun, DataError, ModelError, OptionError, RunWarning, TooManyFailures
 from hardlook.fingerprints import hash_file
+from hardlook.harness.registry import find_benchmark
 from hardlook.networks.interactive.checkpoints import fit_to_noise
 from hardlook.networks.interactive.ritm import RITM
 from hardlook.networks.interactive.simpleclick import SimpleClick
@@ -91,6 +94,64 @@ def test_the_cost_of_each_checkpoint_is_measured_once_and_on_both_pages(hardlook
     assert {path: path.read_bytes() for path in stored if path.name != "run.json"} == {
         path: content for path, content in stored.items() if path.name != "run.json"
     }
+
+
+def damage(path, target):
+    """A copy with changed bits in the middle of the largest tensor, which torch itself would load."""
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        largest = max(archive.infolist(), key=lambda member: member.file_size)
+        middle = content.index(archive.read(largest)) + largest.file_size // 2
+    content[middle : middle + 4] = b"\x00\xff\x00\x7f"
+    target.write_bytes(content)
+
+
+def test_a_checkpoint_that_cannot_be_loaded_stops_no_other(hardlook, tmp_path, folder):
+    weights, out = tmp_path / "my weights", tmp_path / "out"
+    weights.mkdir()
+    shutil.copy(folder / "cocolvis_icl_tiny.pth", weights / "c good.pth")
+    shutil.copy(folder / "damaged.pth", weights / "cut.pth")
+    damage(folder / "cocolvis_icl_tiny.pth", weights / "a changed.pth")
+    state = torch.load(folder / "cocolvis_icl_tiny.pth")["state_dict"]
+    state["head.conv_seg.bias"][0] = float("nan")
+    torch.save({"state_dict": state}, weights / "b overflown.pth")
+    before = {path: path.stat().st_mtime_ns for path in weights.iterdir()}
+    words = ("run", "rclicks", "--checkpoints", weights, *FLAGS, "--no-measure-cost", "--quiet", "--out", out)
+    answer = hardlook(*words, "--json")
+    assert answer.code == 3 and list(json.loads(answer.out)) == ["c good"]
+    assert "warning: a changed did not run: the file is damaged: " in answer.err
+    assert "warning: b overflown did not run: 1 tensors hold values that are not finite: head.conv" in answer.err
+    page = (out / "report.html").read_text()
+    assert "3 files are checkpoints (2 of them could not run), 1 were not recognised" in page
+    assert "does not have its checksum" in page and "did not run" in page
+    assert before == {path: path.stat().st_mtime_ns for path in weights.iterdir()}, "nothing is written there"
+    (weights / "cut.pth").unlink()
+    with pytest.warns(RunWarning, match="did not run"):
+        again = hl.run("rclicks", checkpoints=weights, out=out, progress=False, measure_cost=False, **FEW)
+    assert again.names == ("c good",) and list(again.stopped) == ["a changed", "b overflown"]
+    (weights / "c good.pth").unlink()
+    nothing = hardlook(*words)
+    assert nothing.code == 1 and "remedy: download it again, or save it again from weights" in nothing.err
+
+
+def test_too_many_failed_units_stop_one_checkpoint_and_other_errors_all(tmp_path, folder):
+    benchmark = find_benchmark("rclicks")
+    plan = plan_checkpoints(benchmark, folder, {})
+    done = hl.run("rclicks", model="disc", out=tmp_path / "tiny_itermask", progress=False, report=False, **FEW)
+    errors = {"cocolvis_icl_tiny": TooManyFailures("2 of 2 units failed", unit="scene-1")}
+
+    def run_one(name):
+        if name in errors:
+            raise errors[name]
+        return done
+
+    with pytest.warns(RunWarning, match="cocolvis_icl_tiny did not run: 2 of 2 units failed"):
+        runs = run_plan(benchmark, plan, tmp_path, run_one)
+    assert runs.names == ("tiny_itermask",) and runs.stopped == {"cocolvis_icl_tiny": "2 of 2 units failed"}
+    for error in (OptionError("no such dataset"), DataError("gone", file="data/1.png"), ChangedRun("other options")):
+        errors["cocolvis_icl_tiny"] = error
+        with pytest.raises(type(error), match=error.what):
+            run_plan(benchmark, plan, tmp_path, run_one)
 
 
 @pytest.mark.parametrize(

@@ -124,3 +124,23 @@ def test_an_array_of_any_size_is_refused_before_it_takes_memory(tmp_path, protoc
     torch.save({"weight": torch.ones(2), "more": Balloon()}, path, pickle_protocol=protocol)
     with pytest.raises(DataError, match="it would make a bytearray"):
         load_state_dict(path)
+
+
+def test_changed_bits_are_found_by_the_checksums_of_an_archive(tmp_path, state) -> None:
+    path = tmp_path / "toy.pt"
+    torch.save(state, path)
+    whole = path.read_bytes()
+    assert torch.equal(load_state_dict(path).state["weight"], state["weight"])
+    place = whole.index(state["weight"].numpy().tobytes())
+    changed = bytearray(whole)
+    changed[place + 7] ^= 1
+    path.write_bytes(changed)
+    assert not torch.equal(torch.load(path)["weight"], state["weight"]), "torch does not look at them"
+    with pytest.raises(DataError, match=r"the file is damaged: toy/data/\d does not have its checksum") as damaged:
+        load_state_dict(path)
+    assert damaged.value.file == str(path) and damaged.value.remedy == "download or copy it again"
+
+
+def test_files_of_early_versions_have_no_checksums_and_are_read(tmp_path, state) -> None:
+    torch.save(state, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
+    assert torch.equal(load_state_dict(tmp_path / "old.pt").state["weight"], state["weight"])

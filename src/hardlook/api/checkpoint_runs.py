@@ -19,7 +19,7 @@ from hardlook.api.runs import Run
 from hardlook.api.several_models import ModelRuns, Overview, check_models, run_each, split_model_arguments
 from hardlook.cloud.data_copies import fetch_data
 from hardlook.cloud.run_folders import locate_run
-from hardlook.errors import OptionError, RunWarning
+from hardlook.errors import HardlookError, ModelError, OptionError, RunWarning, TooManyFailures
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.sections import Section, Table
@@ -36,8 +36,8 @@ ROLE = "promptable-segmenter"
 class CheckpointRuns(ModelRuns):
     """The runs of a folder's checkpoints by the names of their files: `runs["coco_lvis_h18_itermask"]`.
 
-    `checkpoints` says what each file is and which files are none; `leaderboard` has the runs beside published results,
-    and is None while no run is scored.
+    `checkpoints` says what each file is and which files are none, `stopped` by name why some could not run;
+    `leaderboard` has the runs beside published results, and is None while no run is scored.
     """
 
     def __init__(
@@ -46,9 +46,10 @@ class CheckpointRuns(ModelRuns):
         overview: Overview | None,
         checkpoints: CheckpointFolder,
         leaderboard: Leaderboards | None,
+        stopped: Mapping[str, str],
     ) -> None:
         super().__init__(runs, overview)
-        self.checkpoints, self.leaderboard = checkpoints, leaderboard
+        self.checkpoints, self.leaderboard, self.stopped = checkpoints, leaderboard, stopped
 
 
 @dataclass(frozen=True)
@@ -103,23 +104,45 @@ def run_plan(
 ) -> CheckpointRuns:
     """Run what is planned, each in the folder of its name below `out`, and write the overview and the leaderboard.
 
-    `cost` is called after each run and may leave what its model costs in its folder.
+    A checkpoint that cannot be loaded, or fails on too many units, is a warning, and the others run; an error where
+    none can. `cost` is called after each run and may leave what its model costs in its folder.
     """
     from hardlook.api.comparing import leaderboard
 
-    def run_and_measure(name: str) -> Run:
-        run = run_one(name)
+    stopped: dict[str, HardlookError] = {}
+
+    def run_and_measure(name: str) -> Run | None:
+        try:
+            run = run_one(name)
+        except HardlookError as error:
+            if not _is_of_checkpoint(error, plan.runs[name].checkpoint):
+                raise
+            stopped[name] = error
+            if len(stopped) == len(plan.runs):
+                raise
+            warnings.warn(f"{name} did not run: {error.what}; the others do", RunWarning, stacklevel=2)
+            return None
         if cost is not None:
             cost(run)
         return run
 
     def build_more() -> list[Section]:
         costs = build_costs_sections(benchmark, [out / name for name in plan.runs])
-        return [*costs, build_checkpoints_section(plan.checkpoints)]
+        return [*costs, build_checkpoints_section(plan.checkpoints, _list_reasons(stopped))]
 
     done = run_each(benchmark, list(plan.runs), out, run_and_measure, show, build_more)
     board = None if done.overview is None else leaderboard(out, benchmark=benchmark.card.name, out=out)
-    return CheckpointRuns(dict(zip(done.names, done, strict=True)), done.overview, plan.checkpoints, board)
+    runs = dict(zip(done.names, done, strict=True))
+    return CheckpointRuns(runs, done.overview, plan.checkpoints, board, _list_reasons(stopped))
+
+
+def _is_of_checkpoint(error: HardlookError, checkpoint: FoundCheckpoint) -> bool:
+    """Whether an error is one of this checkpoint alone, so that others may run."""
+    return isinstance(error, ModelError | TooManyFailures) or error.file == str(checkpoint.path)
+
+
+def _list_reasons(stopped: Mapping[str, HardlookError]) -> dict[str, str]:
+    return {name: error.what for name, error in stopped.items()}
 
 
 def run_checkpoints(
@@ -153,19 +176,28 @@ def run_checkpoints(
         return run_plan(found, plan, target, run_planned, cost=measure)
 
 
-def build_checkpoints_section(checkpoints: CheckpointFolder) -> Section:
-    """Each file with the model that ran it, and the files that were not recognised."""
+def build_checkpoints_section(checkpoints: CheckpointFolder, stopped: Mapping[str, str]) -> Section:
+    """Each file with the model that ran it, those that could not run, and files that were not recognised."""
     tables = [
         Table(
             "The checkpoints of this run",
             "Model and size are recognised by the tensors in each file.",
             ("file", "model", "size", "decided by", "its report"),
             tuple(
-                (one.path.name, one.model, one.size, one.note or "its tensors", f"{one.name}/report.html")
+                (one.path.name, one.model, one.size, one.note or "its tensors", _name_report(one, stopped))
                 for one in checkpoints.found
             ),
         )
     ]
+    if stopped:
+        tables.append(
+            Table(
+                f"{len(stopped)} checkpoints that could not run",
+                "They were recognised, but could not be loaded, or failed on too many units.",
+                ("checkpoint", "why"),
+                tuple(stopped.items()),
+            )
+        )
     if checkpoints.refused:
         tables.append(
             Table(
@@ -176,5 +208,11 @@ def build_checkpoints_section(checkpoints: CheckpointFolder) -> Section:
             )
         )
     others = f"; {checkpoints.others} others have no ending of a checkpoint" if checkpoints.others else ""
-    counts = f"{len(checkpoints.found)} files are checkpoints, {len(checkpoints.refused)} were not recognised{others}."
+    failed = f" ({len(stopped)} of them could not run)" if stopped else ""
+    found, refused = len(checkpoints.found), len(checkpoints.refused)
+    counts = f"{found} files are checkpoints{failed}, {refused} were not recognised{others}."
     return Section("The checkpoints", counts, tuple(tables))
+
+
+def _name_report(checkpoint: FoundCheckpoint, stopped: Mapping[str, str]) -> str:
+    return "did not run" if checkpoint.name in stopped else f"{checkpoint.name}/report.html"

@@ -104,19 +104,21 @@ def run_each(
     benchmark: Benchmark,
     names: Sequence[str],
     out: Path,
-    run_one: Callable[[str], Run],
+    run_one: Callable[[str], Run | None],
     show: Callable[[Overview], None] | None = None,
     more: Callable[[], Sequence[Section]] = tuple,
 ) -> ModelRuns:
     """Run one model after the other; the overview is written, and shown by `show`, also where a run stops.
 
-    `more`, called after the last run, returns sections for the end of the overview.
+    `run_one` returns None for a model that could not run and is left out. `more`, called after the last run, returns
+    sections for the end of the overview.
     """
     runs: dict[str, Run] = {}
     overview = None
     try:
         for name in names:
-            runs[name] = run_one(name)
+            if (run := run_one(name)) is not None:
+                runs[name] = run
     finally:
         overview = write_overview(benchmark, [out / name for name in names], out, more())
         if overview is not None and show is not None:

@@ -216,7 +216,7 @@ def _run_preset(
 
 
 def _run_checkpoints(name: str, benchmark: Benchmark, values: dict[str, Any], given: dict[str, str]) -> bool:
-    """Run every checkpoint of a folder and return whether units failed; the last is the leaderboard."""
+    """Run every checkpoint of a folder; return whether units failed or a checkpoint did not run."""
     from hardlook.api.checkpoint_runs import plan_checkpoints, run_plan
     from hardlook.api.run_costs import measure_cost
     from hardlook.report.leaderboard.terminal import print_leaderboards
@@ -232,19 +232,19 @@ def _run_checkpoints(name: str, benchmark: Benchmark, values: dict[str, Any], gi
         return _run_model(name, benchmark, own, dict(planned.arguments), alone=False)
 
     def measure(run: Run) -> None:
-        with run_warnings_as_notes():
-            say = None if values["quiet"] else lambda text: typer.echo(text, err=True)
-            measure_cost(benchmark, run, threads=values["threads"], say=say)
+        say = None if values["quiet"] else lambda text: typer.echo(text, err=True)
+        measure_cost(benchmark, run, threads=values["threads"], say=say)
 
     cost = measure if values["measure_cost"] else None
-    runs = run_plan(benchmark, plan, out, run_one, lambda overview: _show_overview(overview, values), cost=cost)
+    with run_warnings_as_notes():
+        runs = run_plan(benchmark, plan, out, run_one, lambda overview: _show_overview(overview, values), cost=cost)
     _print_scorecards(list(plan.runs), values)
     if runs.leaderboard is not None:
         if not values["as_json"]:
             print_leaderboards(runs.leaderboard.boards, runs.leaderboard.found.left_out)
         for page in runs.leaderboard.pages:
             typer.echo(f"leaderboard: {format_path(page)}", err=values["as_json"])
-    return any(map(_has_failures, runs))
+    return bool(runs.stopped) or any(map(_has_failures, runs))
 
 
 def _show_overview(overview: Overview, values: dict[str, Any]) -> None:

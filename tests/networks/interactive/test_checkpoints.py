@@ -1,6 +1,7 @@
 """Published checkpoints: settings, families, files that pickle more, damaged and hostile files."""
 
 import collections
+import importlib
 import pickle
 import sys
 import types
@@ -11,7 +12,15 @@ from hostile_pickles import Call, attacks, tensor_pickle, write_archive
 from safetensors.torch import save_file
 
 from hardlook.errors import DataError, ModelError
-from hardlook.networks.interactive.checkpoints import FAMILIES, build_network, build_random, read_checkpoint
+from hardlook.networks.interactive.checkpoints import (
+    FAMILIES,
+    Checkpoint,
+    build_network,
+    build_random,
+    check_outline,
+    read_checkpoint,
+    read_outline,
+)
 from hardlook.networks.interactive.click_maps import pack_clicks
 from hardlook.networks.interactive.ritm import RITM
 
@@ -219,3 +228,70 @@ def test_random_networks_depend_on_the_seed_alone():
     assert torch.equal(one.state_dict()[name], same.state_dict()[name])
     assert not torch.equal(one.state_dict()[name], other.state_dict()[name])
     assert not one.training
+
+
+def wrap(state, how):
+    """The content of a file, as training scripts have come to save it."""
+    return {
+        "alone": state,
+        "below model": {"model": state, "epoch": 3},
+        "two levels": {"state_dict": {"state_dict": state}, "config": config(norm_radius=3)},
+        "flattened": {f"state_dict.{name}": value for name, value in state.items()},
+        "parallel": {"state_dict": {f"module.{name}": value for name, value in state.items()}},
+        "both": {f"state_dict.module.{name}": value for name, value in state.items()},
+        "half": {"state_dict": {name: v.half() if v.is_floating_point() else v for name, v in state.items()}},
+        "double": {"state_dict": {name: v.double() if v.is_floating_point() else v for name, v in state.items()}},
+    }[how]
+
+
+WAYS = ["alone", "below model", "two levels", "flattened", "parallel", "both", "half", "double"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_the_same_network_wrapped_in_other_ways(tmp_path, state, how):
+    torch.save(wrap(state, how), tmp_path / "file.pth")
+    # What is recognised in a folder can also be loaded, and the other way round.
+    assert set(read_outline(tmp_path / "file.pth").state) == set(state)
+    found = build_network(read_checkpoint(tmp_path / "file.pth"), "ritm").state_dict()
+    for name, value in state.items():
+        expected = value.half().float() if how == "half" and value.is_floating_point() else value
+        assert torch.equal(found[name], expected) and found[name].dtype == value.dtype
+
+
+FAMILIES_AND_SIZES = [
+    ("ritm", "hrnet18s"), ("simpleclick", "vit_xtiny"), ("cdnet", "resnet34"), ("gpcis", "resnet50"),
+    ("focalclick", "hrnet18s"), ("focalclick", "segformerb0"), ("adaptiveclick", "vit_base"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "size"), FAMILIES_AND_SIZES)
+def test_every_family_names_what_its_tensors_lack(family, size, tmp_path):
+    module, _, name = FAMILIES[family][0].partition(":")
+    with torch.device("meta"):
+        state = getattr(importlib.import_module(module), name).build(size).state_dict()
+    *kept, last = state
+    few = {name: state[name] for place, name in enumerate(state) if place % 5}
+    for given, told in (({name: state[name] for name in kept}, f"1 missing: {last}"), (few, "missing")):
+        with pytest.raises(ModelError, match=told) as lacking:
+            check_outline(Checkpoint(tmp_path / "file.pth", "", given))
+        assert lacking.value.file == str(tmp_path / "file.pth")
+
+
+def test_values_that_are_no_numbers_are_refused(tmp_path, state):
+    for wrong in (float("nan"), float("inf")):
+        changed = {**state, "feature_extractor.cls_head.bias": torch.tensor([wrong])}
+        torch.save({"state_dict": changed}, tmp_path / "file.pth")
+        with pytest.raises(ModelError, match=r"1 tensors hold values that are not finite: feature_extractor\.cls_head"):
+            build_network(read_checkpoint(tmp_path / "file.pth"))
+
+
+def test_changed_bits_of_a_tensor_are_found_in_every_kind_of_file(tmp_path, state, planted_classes):
+    more = config(loss_decode=planted_classes.CrossEntropyLoss())
+    for name, content in (("plain.pth", {"state_dict": state}), ("pickled.pth", {"state_dict": state, "config": more})):
+        torch.save(content, tmp_path / name)
+        whole = bytearray((tmp_path / name).read_bytes())
+        place = whole.index(state["feature_extractor.conv1.weight"].numpy().tobytes())
+        whole[place + 99] ^= 4
+        (tmp_path / name).write_bytes(whole)
+        with pytest.raises(DataError, match=r"does not have its checksum|Bad CRC-32"):
+            read_checkpoint(tmp_path / name)

@@ -25,7 +25,7 @@ from hardlook.cloud.data_copies import fetch_options
 from hardlook.cloud.leases import LostClaim
 from hardlook.cloud.object_store import StoreError
 from hardlook.cloud.run_folders import open_run, refresh
-from hardlook.errors import ChangedRun, DamagedFile, OptionError, RunError, RunWarning
+from hardlook.errors import ChangedRun, DamagedFile, OptionError, RunError, RunWarning, TooManyFailures
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard
 from hardlook.harness.options import BenchmarkOptions, parse_options
 from hardlook.harness.registry import add, find_benchmark
@@ -338,7 +338,7 @@ def _stop_if_too_many(settings: RunSettings, session: Session, planned: int, bef
             remedy=f"fix the cause and run again: it resumes{changed_code}",
         )
     if session.failed > settings.max_failures * planned:
-        raise RunError(
+        raise TooManyFailures(
             f"{session.failed} of {planned} units failed, more than {settings.max_failures:.1%}; "
             f"the last: {last.error}",
             unit=last.unit,

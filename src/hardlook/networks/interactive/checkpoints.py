@@ -105,7 +105,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         remedy="download it again from its authors, or save its state dict as .safetensors where you trust it",
     ):
         content, inert = _read(path)
-        state, config = _split(content)
+        state, config = _split(_unwrap(content))
         class_name, arguments = _read_config(config)
     return Checkpoint(path, fingerprints.hash_file(path), _strip_prefix(state), class_name, arguments, inert)
 
@@ -113,7 +113,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 def read_outline(path: Path) -> Checkpoint:
     """A checkpoint without the values of its tensors, which are on torch's meta device; the file is not hashed.
 
-    Takes also what SAM and its kin are published as: tensors alone, or below the key `model`.
+    Takes also files of SAM and its kin.
     """
     if path.suffix == ".safetensors":
         return Checkpoint(path, "", _strip_prefix(_read_header(path)))
@@ -127,9 +127,7 @@ def read_outline(path: Path) -> Checkpoint:
                 content, inert = archive.content, tuple(sorted(archive.names - PLAIN_NAMES))
         else:
             content, inert = _read(path)
-        if isinstance(content, Mapping) and "state_dict" not in content:
-            content = next(({"state_dict": content[key]} for key in WRAPPERS if _is_mapping(content, key)), content)
-        state, config = _split(_without_values(content))
+        state, config = _split(_without_values(_unwrap(content)))
         class_name, arguments = _read_config(config)
     return Checkpoint(path, "", _strip_prefix(state), class_name, arguments, inert)
 
@@ -158,10 +156,24 @@ def build_network(checkpoint: Checkpoint, family: str | None = None) -> nn.Modul
         raise ModelError(
             f"the checkpoint is of the family {found}, not {family}", file=checkpoint.path, remedy=f"--model {found}"
         )
+    _check_numbers(checkpoint)
     with reading(checkpoint.path, f"not a checkpoint of {found}", remedy="give a published file", kind=ModelError):
         network: nn.Module = _network_class(found).from_checkpoint(checkpoint.arguments, checkpoint.state)
     load_into(network, LoadedWeights(checkpoint.state, checkpoint.sha256, checkpoint.path))
     return network.eval().requires_grad_(False)
+
+
+def _check_numbers(checkpoint: Checkpoint) -> None:
+    """Raise an error for values that are no numbers: every mask would be empty, and look like a bad network's."""
+    wrong = [
+        name for name, value in checkpoint.state.items() if value.is_floating_point() and not value.isfinite().all()
+    ]
+    if wrong:
+        raise ModelError(
+            f"{len(wrong)} tensors hold values that are not finite: {', '.join(wrong[:3])}",
+            file=checkpoint.path,
+            remedy="download it again, or save it again from weights that did not overflow",
+        )
 
 
 def build_random(family: str, size: str | None = None, *, seed: int = 0) -> nn.Module:
@@ -259,6 +271,17 @@ def _read_tensor(archive: InertArchive, name: Any, stored: Any) -> Tensor:
     return archive.read_tensor(stored)
 
 
+def _unwrap(content: Any) -> Any:
+    """A file's content with the tensors below `state_dict`, also where they are below `model` or one level deeper."""
+    if not isinstance(content, Mapping):
+        return content
+    if "state_dict" not in content:
+        content = next(({"state_dict": content[key]} for key in WRAPPERS if _is_mapping(content, key)), content)
+    if _is_mapping(content, "state_dict") and set(content["state_dict"]) == {"state_dict"}:
+        content = {**content, "state_dict": content["state_dict"]["state_dict"]}
+    return content
+
+
 def _split(content: Any) -> tuple[Mapping[str, Tensor], Any]:
     """The state dict and the settings of a file's content."""
     import torch
@@ -334,7 +357,8 @@ def _is_mapping(content: Mapping[Any, Any], key: str) -> bool:
 
 
 def _strip_prefix(state: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """Names without the `module.` of parallel training."""
-    if all(name.startswith("module.") for name in state):
-        return {name.removeprefix("module."): value for name, value in state.items()}
+    """Names without the `module.` of parallel training and the `state_dict.` of dictionaries that were flattened."""
+    for prefix in ("state_dict.", "module."):
+        if all(name.startswith(prefix) for name in state):
+            state = {name.removeprefix(prefix): value for name, value in state.items()}
     return state
