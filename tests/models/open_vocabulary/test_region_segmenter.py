@@ -19,7 +19,7 @@ from hardlook.models.open_vocabulary.region_segmenter import (  # noqa: E402
     find_places,
     spread_scores,
 )
-from hardlook.models.registry import build, find  # noqa: E402
+from hardlook.models.registry import build  # noqa: E402
 from hardlook.models.roles import Instances  # noqa: E402
 
 ROLE = "semantic-segmenter"
@@ -207,7 +207,7 @@ def test_the_mask_prompt_and_the_share_count(images):
     """The same towers: a text's vectors do not depend on the mask prompt, the answers' scores do."""
     learnt, none = make(), make(prompt="none")
     torch.testing.assert_close(learnt.text, none.text)
-    assert find("simseg").factory().keywords["prompt"] == "none"
+    assert make("simseg")._network.clip_adapter.clip_model.visual.prompts == 0
     pixels = torch.from_numpy(images[0]).movedim(2, 0).float()
     masks, proposed = torch.zeros(1, 40, 60), torch.full((1, 3), 1 / 3)
     masks[:, :20, :30] = 1

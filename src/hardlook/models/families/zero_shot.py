@@ -184,14 +184,7 @@ def build_zero_shot(
     in pixels, by default that of its training; `window` the side of sliding windows, as a share of the image's shorter
     side, for encoders without patch features. `encoder_args` and `proposal_args` are key=value with commas between.
     """
-    if not 0 <= threshold < 1:
-        raise OptionError(f"threshold {threshold} is not a probability", remedy="from 0 to below 1")
-    if not 0 < window <= 1:
-        raise OptionError(f"window is {window}", remedy="a share of the image's shorter side, above 0 and up to 1")
-    if points < 1 or size < 0:
-        raise OptionError(f"points is {points} and size {size}", remedy="points is at least 1, size at least 0")
-    read_words(labels)  # before weights are loaded
-    read_templates(templates)
+    _check_options(labels, templates, threshold, size, window, points)
     encoder = build_inner(name, "image-text-encoder", encoder_args, device=device)
     found = None
     if proposals:
@@ -199,32 +192,42 @@ def build_zero_shot(
     return ZeroShotSegmenter(encoder, labels, templates, found, threshold, size, window, points, surrounding)
 
 
-def build_maskclip(
-    encoder: str,
-    labels: tuple[str, ...],
-    templates: tuple[str, ...] = TEMPLATES,
-    encoder_args: str = "",
-    threshold: float = 0.0,
-    size: int = 0,
-    window: float = 0.5,
-    device: str = "cpu",
-) -> ZeroShotSegmenter:
+def _check_options(
+    labels: Sequence[str], templates: Sequence[str], threshold: float, size: int, window: float, points: int = 1
+) -> None:
+    """An error for what no encoder can do with, before weights are loaded."""
+    if not 0 <= threshold < 1:
+        raise OptionError(f"threshold {threshold} is not a probability", remedy="from 0 to below 1")
+    if not 0 < window <= 1:
+        raise OptionError(f"window is {window}", remedy="a share of the image's shorter side, above 0 and up to 1")
+    if points < 1 or size < 0:
+        raise OptionError(f"points is {points} and size {size}", remedy="points is at least 1, size at least 0")
+    read_words(labels)
+    read_templates(templates)
+
+
+class MaskClip(ZeroShotSegmenter):
     """Any encoder of images and texts as a semantic segmenter of free words: `zero-shot:ENCODER` without proposals.
 
-    `encoder` is a name of the registry, such as hf:FOLDER-OR-ID of a CLIP; the other arguments are those of
-    `build_zero_shot`.
+    `encoder` is a name of the registry, such as hf:FOLDER-OR-ID of a CLIP, and `encoder_args` are its arguments; the
+    others are those of `build_zero_shot`.
     """
-    find_roles(encoder)
-    return build_zero_shot(
-        encoder,
-        labels,
-        templates,
-        encoder_args=encoder_args,
-        threshold=threshold,
-        size=size,
-        window=window,
-        device=device,
-    )
+
+    def __init__(
+        self,
+        encoder: str,
+        labels: tuple[str, ...],
+        templates: tuple[str, ...] = TEMPLATES,
+        encoder_args: str = "",
+        threshold: float = 0.0,
+        size: int = 0,
+        window: float = 0.5,
+        device: str = "cpu",
+    ) -> None:
+        _check_options(labels, templates, threshold, size, window)
+        find_roles(encoder)
+        inner = build_inner(encoder, "image-text-encoder", encoder_args, device=device)
+        super().__init__(inner, labels, templates, threshold=threshold, size=size, window=window)
 
 
 def find_roles(name: str) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ MaskFormer of their own for masks and their first scores; here these are another
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -182,8 +181,41 @@ class RegionSegmenter(ClipSegmenter):
         return [any(same(name) in taken for name in group) for group in groups], words.source_files
 
 
-SimSeg = functools.partial(RegionSegmenter, prompt="none", share=0.8, trained=(PROPOSED,), shorter=512, longer=2048)
-"""SimSeg: no mask prompt, and CLIP has less say in words that the proposing model was trained on."""
+class SimSeg(RegionSegmenter):
+    """SimSeg's way: no mask prompt, and CLIP has less say in the words that the proposing model was trained on.
+
+    `trained` are these words, a file or a label set; by default those that the proposing model has labels for.
+    `weights` is the file of SimSeg, in place of `clip`. The other arguments are those of `RegionSegmenter`.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        proposals: str,
+        clip: Path | None = None,
+        weights: str = "",
+        tokenizer: Path | None = None,
+        proposal_args: str = "",
+        templates: Sequence[str] = (),
+        background: Sequence[str] = (),
+        uncovered: str = "",
+        share: float = 0.8,
+        trust: float = 0.9,
+        trained: Sequence[str] = (PROPOSED,),
+        threshold: float = 0.4,
+        shorter: int = 512,
+        longer: int = 2048,
+        points: int = 16,
+        size: str = "",
+        gelu: Literal["quick", "exact"] = "quick",
+        reading: Literal["ours", "released"] = "ours",
+        device: str = "cpu",
+        precision: Precision = "float32",
+        batch: int = 32,
+    ) -> None:
+        given = (labels, proposals, clip, weights, tokenizer, proposal_args, templates, background, uncovered)
+        numbers = (share, trust, trained, threshold, shorter, longer, points)
+        super().__init__(*given, "none", *numbers, size, gelu, reading, device, precision, batch)
 
 
 @dataclass(frozen=True)
