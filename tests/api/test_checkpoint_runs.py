@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 import torch
+from killed_runs import assert_alike, kill_after_first_records, whole_records
 
 import hardlook as hl
 from hardlook.api.checkpoint_runs import plan_checkpoints, run_plan
@@ -132,6 +133,26 @@ def test_a_checkpoint_that_cannot_be_loaded_stops_no_other(hardlook, tmp_path, f
     (weights / "c good.pth").unlink()
     nothing = hardlook(*words)
     assert nothing.code == 1 and "remedy: download it again, or save it again from weights" in nothing.err
+
+
+def test_killed_in_the_second_of_three_checkpoints_and_resumed(tmp_path, folder):
+    weights, names = tmp_path / "weights", ("one", "three", "two")
+    weights.mkdir()
+    for name in names:
+        shutil.copy(folder / "cocolvis_icl_tiny.pth", weights / f"{name}.pth")
+    options = {**FEW, "scenes": 3}
+    words = [str(word) for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+    words = ["rclicks", "--checkpoints", str(weights), *words, "--no-measure-cost", "--batch-size", "1"]
+    killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
+    kill_after_first_records(words, killed, flush=0.0, part="three")
+    assert 0 < len(whole_records(killed / "three")) < 3 and not (killed / "two").exists()
+    done = {path: path.stat().st_mtime_ns for path in (killed / "one" / "records").iterdir()}
+    quick = {"batch_size": 1, "progress": False, "report": False, **options}
+    runs = hl.run("rclicks", checkpoints=weights, out=killed, measure_cost=False, **quick)
+    assert runs.names == names and runs.compared is not None and runs.leaderboard is not None
+    assert done and done == {path: path.stat().st_mtime_ns for path in done}, "the first is not run again"
+    hl.run("rclicks", model="simpleclick", model_args={"weights": str(weights / "three.pth")}, out=undisturbed, **quick)
+    assert_alike(killed / "three", undisturbed)
 
 
 def test_too_many_failed_units_stop_one_checkpoint_and_other_errors_all(tmp_path, folder):

@@ -49,11 +49,12 @@ def start(words, out, *, flush=None):
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def kill_after_first_records(words, out, *, flush=None):
-    """Start the run, and kill it as soon as some records are on disk."""
+def kill_after_first_records(words, out, *, flush=None, part="."):
+    """Start the run, and kill it as soon as some records are on disk, in the folder `part` of several runs."""
     process = start(words, out, flush=flush)
     deadline = time.monotonic() + 90
-    while not list((out / "records").glob("part-*")) and process.poll() is None and time.monotonic() < deadline:
+    records = out / part / "records"
+    while not list(records.glob("part-*")) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
