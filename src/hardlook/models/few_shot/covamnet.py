@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.models.few_shot.on_device import DeviceLearner, TensorTasks, as_descriptors, check_device_name
+from hardlook.models.few_shot.image_pairs import ImagePairs, PairLearner, Summaries
+from hardlook.models.few_shot.on_device import TensorTasks, as_descriptors, check_device_name
 from hardlook.models.few_shot.published_settings import COVAMNET_QUERY
-from hardlook.models.few_shot.stacking import TaskGroup, class_cells, descriptors, query_blocks
+from hardlook.models.few_shot.stacking import ClassLayout, TaskGroup, class_cells, descriptors, query_blocks
 from hardlook.models.unit_vectors import unit_vectors
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 QueryForm = Literal["channels", "descriptors", "centred"]
 
 
-class CovaMNet(DeviceLearner):
+class CovaMNet(PairLearner):
     """The covariance metric; works on maps (n, C, h, w).
 
     `query`: what is done to a query's map first. `channels` gives each channel length 1 over the cells, as the
@@ -38,12 +39,42 @@ class CovaMNet(DeviceLearner):
     descriptor off, as a toolkit in wide use does.
     """
 
-    accepts = "maps"
+    summary_type = np.float64
 
     def __init__(self, query: QueryForm = COVAMNET_QUERY, device: str = "") -> None:
         self.query, self.device = query, check_device_name(device)
 
-    def score_group(self, group: TaskGroup) -> NDArray[np.float32]:
+    def summary_width(self, cells: int) -> int:
+        """The sum of all squared products, and the sum of each of the query's cells' products."""
+        return 1 + cells
+
+    def make_pairs(self, table: NDArray[np.float32]) -> ImagePairs:
+        """Pairs whose summary is the sum of all squared products, and the sum of each of the query's cells'."""
+        # A covariance does not change when all supports move; near zero its sums of squares lose the least.
+        middle = table.mean(axis=(0, 2, 3), dtype=np.float64).astype(np.float32)
+
+        def reduce(products: NDArray[np.float32]) -> NDArray[np.float64]:
+            wide = products.astype(np.float64)
+            squares = np.einsum("mij,mij->m", wide, wide)
+            return np.concatenate([squares[:, None], wide.sum(axis=2)], axis=1)
+
+        return ImagePairs(
+            len(table),
+            self.summary_width(int(np.prod(table.shape[2:]))),
+            self.summary_type,
+            prepare_query=lambda maps: self._prepared(descriptors(maps)),
+            prepare_support=lambda maps: descriptors(maps) - middle,
+            reduce=reduce,
+        )
+
+    def score_pairs(self, values: Summaries, layout: ClassLayout, cells: int) -> Summaries:
+        """(q, ways) float64, at least 0: with mean m of n descriptors, sum (x.(y - m))^2 = sum (x.y)^2 - n (x.m)^2."""
+        pooled = np.add.reduceat(values, layout.starts, axis=1)  # (q, ways, 1 + cells)
+        counts = layout.shots * cells
+        total = pooled[:, :, 0] - np.square(pooled[:, :, 1:]).sum(axis=2) / counts
+        return np.asarray(np.maximum(total, 0) / (cells * np.maximum(counts - 1, 1)))
+
+    def score_maps(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32, at least 0; a class of one descriptor varies nowhere and scores 0."""
         scores = group.empty_scores()
         for task, (shown, asked) in enumerate(group):
