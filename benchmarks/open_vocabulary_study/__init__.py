@@ -1,0 +1,1 @@
+"""Segmenters of free words, trained on Pascal VOC: what Open mIoU says of their words. `commands` has the commands."""
