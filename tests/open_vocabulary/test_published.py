@@ -132,3 +132,9 @@ def test_ade20k_847_stands_beside_its_rows_and_says_what_is_not_comparable():
     assert "Open scores are not comparable" in describe_comparability(options)
     notes = {row.where["dataset"]: row.comparable for row in list_miou_results()}
     assert "open mIoU is not" in notes["A-847"] and "--variant published" in notes["A-150"]
+
+
+def test_free_words_are_not_comparable():
+    options = SimilarityOptions(gt=Path("truth"), labels="ade150", variant="published", pred_words="free")
+    assert describe_comparability(options).startswith("Not comparable")
+    assert describe_comparability(options.model_copy(update={"pred_words": "labels"})).startswith("Comparable")

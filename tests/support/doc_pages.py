@@ -30,6 +30,7 @@ TOPICS = {
     "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks", "interactive-checkpoints": "clicks",
     "closed-miou": "labels", "open-miou": "labels", "open-ap": "labels", "open-pq": "labels", "similarity": "labels",
     "label-tables": "labels", "datasets": "labels", "open-vocabulary": "labels",
+    "free-words": "labels",
     "open-vocabulary-networks": "labels",
     "score-published-methods": "labels", "metrics-in-training": "labels",
     "collect": "collecting", "collect-security": "collecting", "collect-deploy": "collecting",

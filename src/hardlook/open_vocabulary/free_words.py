@@ -230,4 +230,8 @@ def build_words_section(records: pl.DataFrame, scorecard: Scorecard) -> Section 
     tables = (table, Table("Phrases without a sense", caption, columns, unknown[:MAX_ROWS])) if unknown else (table,)
     used = {rule for _, _, _, rule, _ in rows}
     rules = "; ".join(f"{rule}: {meaning}" for rule, meaning in RULES.items() if rule in used)
-    return Section("Free words", f"Rules: {rules}.", tables)
+    text = (
+        "A phrase counts as a label where its noun is the label's name or its sense is the label's; vanilla scores "
+        "count only these. Other words count by their similarity, and are no classes of a mean."
+    )
+    return Section("Free words", f"{text} Rules: {rules}.", tables)

@@ -136,6 +136,8 @@ def describe_comparability(options: SimilarityOptions) -> str:
     """
     if not (options.data or options.gt):
         return "Not comparable with the paper: these are scenes of the planted world."
+    if options.pred_words == "free":
+        return "Not comparable with the paper's tables, whose methods choose among given labels."
     if options.labels == "ade847":
         return "Open scores are not comparable with the paper's, whose senses of these labels are not known."
     if options.similarity is not None or (options.variant, options.measure) != ("published", "path"):

@@ -118,6 +118,11 @@ def test_a_run_without_its_predictions_is_refused(tmp_path):
         study_of(tmp_path / "study", open_run(tmp_path / "run", scenes=2, keep_predictions=False))
 
 
+def test_a_run_with_free_words_is_refused(tmp_path):
+    with pytest.raises(OptionError, match="the run has free words"):
+        study_of(tmp_path / "study", open_run(tmp_path / "run", scenes=2, pred_words="free"))
+
+
 def test_a_run_without_images_is_refused(tmp_path):
     for name in ("gt", "pred"):
         (tmp_path / name).mkdir()

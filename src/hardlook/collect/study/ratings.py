@@ -244,6 +244,9 @@ def _open_run(path: Path) -> ScoredRun:
     if options.gt and "images" not in options.data:
         remedy = "run it again with --data images=DIR"
         raise OptionError("the run has label maps but no images to show", file=path, remedy=remedy)
+    if options.pred_words == "free":
+        what = "the run has free words, and its images no list of labels in common"
+        raise OptionError(what, file=path, remedy="rate a run whose predictions have labels")
     if not options.keep_predictions:
         raise OptionError("the run did not keep its predictions", file=path, remedy="run it again with them")
     return scored
