@@ -6,9 +6,12 @@ The loop is what people write: `features[rows]` of a task, then a few torch call
 - `episodes`: a list of episodes, each with its arrays;
 - `table`: rows of a table, as `hardlook run metacoco` passes them; a table of up to 4,096 images is multiplied once
   (the second call is timed, the first is printed);
+- of maps `first` and `table`: tasks of a table of which no pair of images, or each, is known already;
 - `cuda`: the torch version on the GPU, the table there already.
-Seconds are processor time on the processor and wall time on the GPU, best of a few runs. Imports numpy, torch and the
-learners alone. Targets: twice the loop on one thread, 20 times on a GPU; learners on maps 10 times `episodes`.
+`bare` is the time of the matrix products alone that a task of separate arrays cannot do without, and its share of ours:
+no code can be faster than that by the same formula. Seconds are processor time on the processor and wall time on the
+GPU, best of a few runs. Imports numpy, torch and the learners alone. Targets: twice the loop on one thread, 20 times on
+a GPU; learners on maps 10 times `episodes`.
 """
 
 import argparse
@@ -27,6 +30,7 @@ from hardlook.models.few_shot.covamnet import CovaMNet
 from hardlook.models.few_shot.deepbdc import DeepBDC
 from hardlook.models.few_shot.dn4 import DN4
 from hardlook.models.few_shot.frn import FRN
+from hardlook.models.few_shot.image_pairs import PairLearner
 from hardlook.models.few_shot.matching import Matching
 from hardlook.models.few_shot.on_device import DeviceLearner
 from hardlook.models.few_shot.ridge import Ridge
@@ -64,6 +68,48 @@ def loop_ridge(support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
     weights: Tensor = support.T @ torch.linalg.solve(support @ support.T + 50 * torch.eye(len(support)), targets)
     return query @ weights
 
+
+def bare_centroids(support: NDArray[np.float32], query: NDArray[np.float32]) -> None:
+    """Class means, then the products of queries and means."""
+    averaging = np.zeros((WAYS, SUPPORTS), np.float32)
+    query @ (averaging @ support).T
+
+
+def bare_matching(support: NDArray[np.float32], query: NDArray[np.float32]) -> None:
+    """The products of queries and supports."""
+    query @ support.T
+
+
+def bare_ridge(support: NDArray[np.float32], query: NDArray[np.float32]) -> None:
+    """The products of supports in float64, those that make the weights, and those of queries and weights."""
+    wide = support.astype(np.float64)
+    gram = wide @ wide.T
+    query @ (gram[:WAYS] @ wide).astype(np.float32).T
+
+
+BARE_VECTORS = {
+    "nearest-centroid": bare_centroids,
+    "cosine-centroid": bare_centroids,
+    "matching": bare_matching,
+    "ridge": bare_ridge,
+}
+
+
+def bare_cells(support: NDArray[np.float32], query: NDArray[np.float32]) -> None:
+    """DN4 and CovaMNet: the products of all cells of queries and supports (11.5 GFLOP)."""
+    query @ support.T
+
+
+def bare_frn(support: NDArray[np.float32], query: NDArray[np.float32]) -> None:
+    """FRN: these, the products within each class in float64 with their inverse, and the weights from both."""
+    products = query @ support.T
+    for pool in np.split(np.arange(len(support)), WAYS):
+        wide = support[pool].astype(np.float64)
+        inverse = np.linalg.inv(wide @ wide.T + np.eye(len(pool))).astype(np.float32)
+        products[:, pool[0] : pool[-1] + 1] @ inverse
+
+
+BARE_MAPS = {"dn4": bare_cells, "frn": bare_frn, "covamnet": bare_cells}
 
 VECTOR_LEARNERS: dict[str, tuple[type[DeviceLearner], Callable[[Tensor, Tensor, Tensor], Tensor]]] = {
     "nearest-centroid": (NearestCentroid, loop_nearest),
@@ -148,7 +194,11 @@ def time_vectors(
     answers = learner.classify(few)
     first = time.process_time() - start
     table = measure(lambda: learner.classify(few), len(few), 3, time.process_time)
-    print(f"{name}: episodes {single:,.0f} tasks/s ({single / single_peer:.1f}x the loop's {single_peer:,.0f})")
+    bare = measure(lambda: [BARE_VECTORS[name](one.support, one.query) for one in few], len(few), 3, time.process_time)
+    print(
+        f"{name}: episodes {single:,.0f} tasks/s ({single / single_peer:.1f}x the loop's {single_peer:,.0f}); ", end=""
+    )
+    print(f"bare products {bare:,.0f} ({bare / single_peer:.1f}x), which are {single / bare:.0%} of our time")
     print(f"  table {table:,.0f} ({table / peer:.1f}x the loop's {peer:,.0f}, first call {first:.2f} s)", end="; ")
     print(compare(answers, run_loop()))
     if device != "cpu":
@@ -168,12 +218,20 @@ def time_maps(name: str, kind: type[DeviceLearner], episodes: TableEpisodes, dev
     single = measure(lambda: learner.classify(few), len(few), 2, time.process_time)
     answers = learner.classify(few)
     print(f"{name}: episodes {single:.1f} tasks/s", end="")
-    if kind is DeepBDC:
+    if name in BARE_MAPS:
+        support, query = (
+            np.ascontiguousarray(np.moveaxis(x, 1, -1)).reshape(-1, CHANNELS) for x in (few[0].support, few[0].query)
+        )
+        bare = measure(lambda: BARE_MAPS[name](support, query), 1, 3, time.process_time)
+        print(f"; bare products {bare:.1f}, which are {single / bare:.0%} of our time", end="")
+        first = measure(lambda: kind().classify(episodes[:2]), 2, 2, time.process_time)
+        print(f"; first tasks of a table {first:.1f}", end="")
+    if kind is DeepBDC or issubclass(kind, PairLearner):
         start = time.process_time()
         learner.classify(episodes)
         first = time.process_time() - start
         table = measure(lambda: learner.classify(episodes), len(episodes), 2, time.process_time)
-        print(f"; table {table:,.0f} ({table / single:,.0f}x, first call {first:.1f} s)", end="")
+        print(f"; table {table:,.0f} ({table / single:,.0f}x, all pairs in {first:.1f} s)", end="")
     print()
     if device != "cpu":
         rate, scores = time_on_device(kind, episodes, device)

@@ -44,6 +44,7 @@ class NearestCentroid(ProductLearner):
     def score_features(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32, at most 0."""
         scores, averaging = group.empty_scores(), group.averaging
+        squares = np.empty(scores.shape[:2], np.float32), np.empty((len(group), group.ways), np.float32)
         buffer: NDArray[np.float32] | None = None
         for place, (support, query) in enumerate(group):
             means = averaging @ support
@@ -52,7 +53,8 @@ class NearestCentroid(ProductLearner):
             means -= middle
             buffer = np.subtract(query, middle, out=buffer)
             np.matmul(buffer, 2 * means.T, out=scores[place])
-            scores[place] -= squared_lengths(buffer)[:, None] + squared_lengths(means)
+            squares[0][place], squares[1][place] = squared_lengths(buffer), squared_lengths(means)
+        scores -= squares[0][:, :, None] + squares[1][:, None]
         return np.minimum(scores, 0, out=scores)
 
     def score_tensors(self, tasks: TensorTasks) -> Tensor:
@@ -77,12 +79,13 @@ class CosineCentroid(ProductLearner):
 
     def score_features(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32, in [-1, 1]; 0 for a vector of length 0."""
-        scores, averaging = group.empty_scores(), group.averaging
+        products, averaging = group.empty_scores(), group.averaging
+        squares = np.empty(products.shape[:2], np.float32), np.empty((len(group), group.ways), np.float32)
         for place, (support, query) in enumerate(group):
             means = averaging @ support
-            products = np.matmul(query, means.T, out=scores[place])
-            scores[place] = divide_lengths(products, squared_lengths(query), squared_lengths(means))
-        return scores
+            np.matmul(query, means.T, out=products[place])
+            squares[0][place], squares[1][place] = squared_lengths(query), squared_lengths(means)
+        return divide_lengths(products, *squares)
 
     def score_tensors(self, tasks: TensorTasks) -> Tensor:
         """(T, q, ways) float32, in [-1, 1]; 0 for a vector of length 0."""

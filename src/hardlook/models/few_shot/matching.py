@@ -39,11 +39,12 @@ class Matching(ProductLearner):
     def score_features(self, group: TaskGroup) -> NDArray[np.float32]:
         """(T, q, ways) float32: probabilities, each row sums to 1."""
         count, supports = len(group), group.labels.shape[1]
-        cosines = np.empty((count, group.queries, supports), np.float32)
+        products = np.empty((count, group.queries, supports), np.float32)
+        squares = np.empty((count, group.queries), np.float32), np.empty((count, supports), np.float32)
         for place, (support, query) in enumerate(group):
-            products = multiply_rows(query, support, cosines[place])
-            cosines[place] = divide_lengths(products, squared_lengths(query), squared_lengths(support))
-        return self._attend(cosines, group)
+            multiply_rows(query, support, products[place])
+            squares[0][place], squares[1][place] = squared_lengths(query), squared_lengths(support)
+        return self._attend(divide_lengths(products, *squares), group)
 
     def _attend(self, cosines: Products, layout: ClassLayout) -> NDArray[np.float32]:
         """(T, q, ways) shares of the classes in the softmax of the cosines (T, q, n), which are overwritten."""
