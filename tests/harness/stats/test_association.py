@@ -212,6 +212,10 @@ def test_one_outcome_has_no_information_and_nothing_has_none_to_give():
     assert few.resamples == 0 and not few.interval.defined
 
 
+def test_a_constant_tells_nothing():
+    assert 0 <= mutual_information([0.3] * 400, [0, 1] * 200, rng=rng()) < 0.05
+
+
 def test_wrong_calls_say_what_was_expected():
     with pytest.raises(ValueError, match=r"outcome: expected shape \(2,\) as the values have, got \(3,\)"):
         mutual_information([1, 2], [0, 1, 1], rng=rng())

@@ -65,6 +65,14 @@ def test_a_broken_rule_is_named_with_the_task():
     assert ood.support_context[2, 0] == own
 
 
+@pytest.mark.parametrize("elsewhere", [0, 2])
+def test_a_query_of_a_context_before_or_after_its_own_is_refused(elsewhere):
+    task, way = np.argwhere(DRAWN["iid"].support_context == 1)[0]
+    row = rows_of(int(DRAWN["iid"].classes[task, way]), elsewhere)[0]
+    with pytest.raises(DataError, match="a query's context is not one of the mode iid"):
+        check_tasks(broken("iid", "query", (task, way, 0), row), TABLE)
+
+
 def test_a_shared_task_of_two_contexts_is_refused():
     shared = DRAWN["shared"]
     mixed = {name: getattr(shared, name).copy() for name in ("support", "query", "support_context")}
