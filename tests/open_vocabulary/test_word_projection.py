@@ -13,7 +13,11 @@ from hardlook.models.conformance import check_model  # noqa: E402
 from hardlook.models.families.words import Word  # noqa: E402
 from hardlook.models.identity import identify  # noqa: E402
 from hardlook.models.roles import Features  # noqa: E402
-from hardlook.open_vocabulary.word_projection import WordProjection, encode_words  # noqa: E402
+from hardlook.open_vocabulary.word_projection import (  # noqa: E402
+    WordProjection,
+    encode_words,
+    find_possible_labels,
+)
 from hardlook.training.checkpoint import write_checkpoint  # noqa: E402
 from hardlook.training.projection.recipes import change_projection_recipe, find_projection_recipe  # noqa: E402
 from hardlook.training.projection.trainee import build_projection  # noqa: E402
@@ -81,6 +85,22 @@ def test_maps_are_resized_before_the_best_label_is_chosen(folder, features):
     model = WordProjection(str(folder), ["car", "cat"], cached=False)
     (answer,) = segment(model, features, [[[1, 0, 0], [0, 1, 0]]], np.zeros((1, 4, 3), np.uint8))
     assert answer == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("cells", [(5, 7), (1, 6), (4, 1), (1, 1), (2, 2)])
+def test_labels_that_no_pixel_can_have_are_left_out_and_no_others(cells):
+    """The best labels of resized scores are the same with and without the labels that are left out."""
+    rng = np.random.default_rng(sum(cells))
+    scores = torch.from_numpy(rng.standard_normal((*cells, 40)).astype(np.float32))
+    scores[..., 10:] -= 1.5
+    kept = find_possible_labels(scores)
+
+    def resize(some):
+        channels = some.movedim(-1, 0)[None].contiguous()
+        return torch.nn.functional.interpolate(channels, (37, 41), mode="bilinear", align_corners=False)[0].argmax(0)
+
+    assert torch.equal(kept[resize(scores[..., kept])], resize(scores))
+    assert len(kept) < 40 and kept.tolist() == sorted(kept.tolist())
 
 
 def test_synonyms(folder, features, tmp_path):
