@@ -102,6 +102,9 @@ def test_noun_and_usual_sense(phrase, noun, synset):
         ("man", ("horse",), "man.n.01"),
         ("board", ("table",), "board.n.02"),
         ("plant", ("pot", "window"), "plant.n.02"),
+        # nor where the usual sense is near something as well
+        ("food", ("pizza",), "food.n.02"),
+        ("table", ("dining table",), "table.n.02"),
     ],
 )
 def test_ambiguous_heads_by_the_other_phrases(phrase, context, synset):

@@ -16,8 +16,8 @@ Y` and `Y's X` the noun is X, but Y after a word for a part, a number or a pictu
 
 The sense: of those that can be seen (proper names, acts and other abstractions only where nothing else is left), the
 usual one is that of the shipped label tables, else the most frequent in WordNet. Another sense takes its place where
-one of the image's other nouns, in its usual sense, says so: Lin similarity of .55 or more, and .2 more than to the
-usual sense. A sense that tagged texts use less than a tenth as often as the usual one never does.
+one of the image's other nouns, in its usual sense, says so: Lin similarity of .55 or more to it, while none has .35 to
+the usual sense. A sense that tagged texts use less than a tenth as often as the usual one never does.
 
 >>> [one.synset for one in map_phrases(["a crane", "herons"])], [one.rule for one in map_phrases(["a crane", "herons"])]
 (['crane.n.05', 'heron.n.02'], ['context', 'only'])
@@ -61,7 +61,7 @@ UNKNOWN_RULES = ("unknown", "script", "long", "empty")
 MAX_CHARACTERS = 300
 MAX_SHOWN = 60
 MAX_WORDS = 9  # the longest entries of WordNet have nine words
-CLOSE, CLOSER = 0.55, 0.2
+CLOSE, FAR = 0.55, 0.35
 # A sense that texts use less than a tenth as often as the usual one needs more than a neighbour.
 RARE = 10
 # Fewer phrases than this say nothing about a language.
@@ -234,7 +234,7 @@ def _choose_sense(noun: str, others: tuple[str, ...]) -> tuple[str, str]:
         closest = np.max(rows, axis=0)
         closest[[RARE * one.count < candidates[usual].count for one in candidates]] = 0
         best = int(closest.argmax())
-        if closest[best] >= max(CLOSE, closest[usual] + CLOSER):
+        if closest[best] >= CLOSE and closest[usual] < FAR:
             return candidates[best].name, "context"
     return candidates[usual].name, "usual"
 
