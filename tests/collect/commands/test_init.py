@@ -269,3 +269,15 @@ def test_other_data_is_refused_in_words(hardlook, tmp_path):
 def test_the_help_has_examples(hardlook):
     answer = hardlook("collect", "init", "review", "--help")
     assert answer.code == 0 and "candidates=FOLDER" in answer.out and "[split/]" in answer.out
+
+
+def test_origins_that_may_frame_the_pages_are_a_setting(hardlook, tmp_path):
+    words = ("collect", "init", "ratings", tmp_path / "study", "--labels", "voc20", "--measures", "path", "--pairs", 2)
+    mturk = ("--platform", "mturk", "--completion-url", "https://www.mturk.com/mturk/externalSubmit")
+    refused = hardlook(*words, *mturk)
+    assert "externalSubmit" in refused.err and "frame_origins" in refused.err
+    refused = hardlook(*words, "--frame-origin", "worker.mturk.com")
+    assert "'worker.mturk.com'" in refused.err and "change --frame-origin" in refused.err
+    origins = ["https://worker.mturk.com", "https://workersandbox.mturk.com"]
+    hardlook(*words, *mturk, "--frame-origin", origins[0], "--frame-origin", origins[1])
+    assert json.loads((tmp_path / "study" / "study.json").read_text())["frame_origins"] == origins

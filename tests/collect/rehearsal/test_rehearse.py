@@ -7,7 +7,7 @@ import PIL.Image
 import polars as pl
 import pytest
 
-from hardlook.collect.rehearsal.participants import AnswerModel, TaskFinder
+from hardlook.collect.rehearsal.participants import AnswerModel, TaskFinder, simulate_crowd
 from hardlook.collect.rehearsal.rehearse import audit_answers, rehearse
 from hardlook.collect.store.store import Store
 from hardlook.collect.study.clicks import make_click_study
@@ -17,7 +17,9 @@ from hardlook.collect.study.pictures import read_mask
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.tasks import RatingTask, ReviewTask
 from hardlook.collect.study.validity import classify_points
-from hardlook.errors import DataError, OptionError
+from hardlook.collect.web.app import make_app
+from hardlook.errors import DataError, OptionError, RunError
+from hardlook.serving import serve_in_background
 from hardlook.world.planted import PlantedWorld
 
 
@@ -156,3 +158,20 @@ def test_ratings_and_reviews_are_rehearsed_too(tmp_path):
             found = rehearse(study, store, participants=6)
         assert found.audit.clean, found.audit
         assert found.audit.stored == {"ratings": 18, "review": 4}[name]
+
+
+def test_a_study_that_is_shown_in_a_frame_is_rehearsed_without_one(study, tmp_path):
+    framed = replace(study, settings=study.settings.model_copy(update={"frame_origins": ("https://a.example",)}))
+    with Store.open(f"sqlite:///{tmp_path / 'answers.sqlite'}") as store:
+        assert rehearse(framed, store, participants=2, batches=1).audit.clean
+
+
+def test_who_cannot_join_ends_the_rehearsal_with_one_error(study, tmp_path):
+    """Over plain HTTP a client sends no cookie of a framed page: each of the three fails, one is told of."""
+    update = {"frame_origins": ("https://a.example",), "open_link": True}
+    framed = replace(study, settings=study.settings.model_copy(update=update))
+    with Store.open(f"sqlite:///{tmp_path / 'answers.sqlite'}") as store:
+        store.prepare(framed.stored_items, framed.settings.devices, framed.fingerprint)
+        with serve_in_background(make_app(framed, store, research_key="k" * 16)) as address:
+            with pytest.raises(RunError, match="could not join"):
+                simulate_crowd(framed, address, participants=3, batches=1)

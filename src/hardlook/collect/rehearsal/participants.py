@@ -105,6 +105,9 @@ def simulate_crowd(
             async with asyncio.TaskGroup() as group:
                 for person in people:
                     group.create_task(_arrive(person, arriving * person.number / participants, batches))
+        except ExceptionGroup as errors:
+            # The others were stopped by the first one.
+            raise errors.exceptions[0] from None
         finally:
             if watching:
                 watching.cancel()

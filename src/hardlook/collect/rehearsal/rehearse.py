@@ -120,7 +120,8 @@ def rehearse(
     address, so requests and open batches per address are never limited. `on_answers` is called with the number of
     answers so far.
     """
-    changes: dict[str, Any] = {"open_link": True}
+    # Simulated people have no frame, and plain HTTP, over which the cookies of framed pages are not sent.
+    changes: dict[str, Any] = {"open_link": True, "frame_origins": ()}
     limits = {"per_address": NO_LIMIT, "open_batches_per_address": NO_LIMIT}
     if not real_time:
         changes["timings"] = NO_WAITING
