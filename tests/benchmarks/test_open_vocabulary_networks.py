@@ -8,7 +8,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import open_vocabulary_networks  # noqa: E402
-
 from hardlook.networks.open_vocabulary.cat_seg import _LinearAttention  # noqa: E402
 
 

@@ -18,7 +18,7 @@ from hardlook.models.open_vocabulary.clip_segmenter import (
     check_options,
     group_by_size,
 )
-from hardlook.models.open_vocabulary.free_words import read_free_words
+from hardlook.models.open_vocabulary.free_words import Synonyms, read_free_words
 from hardlook.models.roles import Image, LabelMap
 from hardlook.models.torch_inference import Precision, exact_inference
 
@@ -65,7 +65,7 @@ class CatSeg(ClipSegmenter):
     ) -> None:
         check_options(reading, (shorter, longer), device, batch, precision, SIDES)
         self._windows, self._released = windows, reading == "released"
-        synonyms = "first" if self._released else "all"
+        synonyms: Synonyms = "first" if self._released else "all"
         words = read_free_words(labels, templates, background, default=TEMPLATE, synonyms=synonyms)
         parameters = Parameters.parse(weights, clip, tokenizer, size)
         network = _make_network(parameters, released=self._released)
@@ -91,10 +91,9 @@ class CatSeg(ClipSegmenter):
         """One (H, W) int32 map of indices into `labels` per image, -1 where a word of the background wins."""
         answers: dict[int, LabelMap] = {}
         if self._windows:
-            every = range(len(images))
-            for places in (every[start : start + self._batch] for start in every[:: self._batch]):
-                chosen = self._label_windows([images[place] for place in places])
-                answers.update(zip(places, map(self._name, chosen), strict=True))
+            for start in range(0, len(images), self._batch):
+                chosen = self._label_windows(images[start : start + self._batch])
+                answers.update(enumerate(map(self._name, chosen), start))
         else:
             for places in group_by_size(images, self._batch):
                 group = self._stack([images[place] for place in places]).float()

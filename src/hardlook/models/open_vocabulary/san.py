@@ -16,7 +16,7 @@ from hardlook.models.open_vocabulary.clip_segmenter import (
     check_options,
     group_by_size,
 )
-from hardlook.models.open_vocabulary.free_words import VILD_TEMPLATES, read_free_words
+from hardlook.models.open_vocabulary.free_words import VILD_TEMPLATES, Synonyms, read_free_words
 from hardlook.models.roles import Image, LabelMap
 from hardlook.models.torch_inference import Precision, exact_inference
 
@@ -56,7 +56,7 @@ class San(ClipSegmenter):
     ) -> None:
         check_options(reading, (shorter, longer), device, batch, precision, SIDES)
         released = reading == "released"
-        synonyms = "joined" if released else "all"
+        synonyms: Synonyms = "joined" if released else "all"
         words = read_free_words(labels, templates, background, default=VILD_TEMPLATES, synonyms=synonyms)
         parameters = Parameters.parse(weights, clip, tokenizer, size)
         network = _make_network(parameters, released=released)

@@ -90,4 +90,5 @@ def encode_words(
         found = {"vectors": average_prompts(features, len(words.templates)).cpu().numpy()}
         with contextlib.suppress(OSError):  # no cache can be written here: the run goes on
             stored.write(key, found)
-    return torch.from_numpy(np.ascontiguousarray(found["vectors"], np.float32)).to(device)
+    rows: Tensor = torch.from_numpy(np.ascontiguousarray(found["vectors"], np.float32)).to(device)
+    return rows

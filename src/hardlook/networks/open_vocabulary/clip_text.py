@@ -131,7 +131,7 @@ def take_best_names(logits: Tensor, counts: Sequence[int]) -> Tensor:
     >>> take_best_names(torch.tensor([[1.0, 5.0, 3.0]]), [2, 1])
     tensor([[5., 3.]])
     """
-    return torch.stack([names.amax(-1) for names in logits.split(list(counts), -1)], -1)
+    return torch.stack([names.amax(-1) for names in torch.split(logits, list(counts), -1)], -1)
 
 
 def split_names(label: str, *, released: bool = False) -> tuple[str, ...]:
