@@ -115,24 +115,8 @@ def free_senses(options: BenchmarkOptions) -> SenseChoice | None:
     return options.pred_senses
 
 
-def words_readings(options: SimilarityOptions) -> tuple[Reading, ...]:
-    """How free words are read, for the report; none where predictions have labels."""
-    if options.pred_words == "labels":
-        return ()
-    words = "phrases of the model's own stand for noun senses; vanilla scores count those that are a label's"
-    senses = {"context": "other phrases of the image choose among senses", "first": "the usual sense of each noun"}
-    return (
-        Reading("pred-words", "free", words, default="labels"),
-        Reading("pred-senses", options.pred_senses, senses[options.pred_senses], default="context"),
-    )
-
-
 def similarity_readings(options: SimilarityOptions) -> tuple[Reading, ...]:
-    """How words and similarity are made, for the report; each has its own option, so they have no choices here."""
-    return (*words_readings(options), *_measure_readings(options))
-
-
-def _measure_readings(options: SimilarityOptions) -> tuple[Reading, ...]:
+    """How the similarity is made, for the report; each has its own option, so they have no choices here."""
     if options.similarity is not None:
         how = (
             "a matrix from a file, rows true and columns predicted labels"
