@@ -18,7 +18,8 @@ import torch
 
 from hardlook.models.torch_inference import exact_inference
 from hardlook.networks.interactive.checkpoints import FAMILIES, build_random
-from hardlook.networks.interactive.predictors import PUBLISHED, Course, CourseState, Predictor
+from hardlook.networks.interactive.predictor_settings import PUBLISHED
+from hardlook.networks.interactive.predictors import Course, CourseState, Predictor
 
 TARGET = 5.0  # times as fast, eleven courses of RITM-HRNet18 in float32 or SimpleClick ViT-B in bfloat16 on a GPU
 

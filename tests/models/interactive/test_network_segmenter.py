@@ -13,7 +13,8 @@ from hardlook.models.interactive.network_segmenter import Ritm
 from hardlook.models.registry import build
 from hardlook.models.roles import Clicks
 from hardlook.networks.interactive.checkpoints import build_network, fit_to_noise, read_checkpoint
-from hardlook.networks.interactive.predictors import PUBLISHED, Course, Predictor
+from hardlook.networks.interactive.predictor_settings import PUBLISHED
+from hardlook.networks.interactive.predictors import Course, Predictor
 from hardlook.networks.interactive.ritm import RITM
 from hardlook.rclicks.evaluation import fit_to_dataset
 

@@ -12,7 +12,8 @@ import torch
 from torch.nn import functional
 
 from hardlook.networks.interactive.checkpoints import fit_to_noise
-from hardlook.networks.interactive.predictors import PUBLISHED, Cascade, Course, Predictor
+from hardlook.networks.interactive.predictor_settings import PUBLISHED, Cascade
+from hardlook.networks.interactive.predictors import Course, Predictor
 from hardlook.networks.interactive.simpleclick import SimpleClick
 
 CLICKS = [(50, 60, True), (20, 100, False), (70, 90, True), (9, 9, True), (84, 40, False)]

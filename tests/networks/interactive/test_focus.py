@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from hardlook.networks.interactive.focus import Focus, choose_region
-from hardlook.networks.interactive.predictors import PUBLISHED, Course, Predictor, PredictorSettings
+from hardlook.networks.interactive.predictor_settings import PUBLISHED, PredictorSettings
+from hardlook.networks.interactive.predictors import Course, Predictor
 
 WHOLE = (0, 99, 0, 199)
 

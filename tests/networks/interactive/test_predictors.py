@@ -1,4 +1,4 @@
-"""Predictors: courses of the released code with a stand-in network, batches, readings, settings."""
+"""Predictors: courses of the released code with a stand-in network, batches, readings, cascades."""
 
 from dataclasses import replace
 
@@ -7,22 +7,10 @@ import pytest
 import torch
 from interactive_goldens import Watched, check_trajectory, course_of, read_arrays
 
-from hardlook.networks.interactive.predictors import (
-    PUBLISHED,
-    Cascade,
-    Course,
-    Predictor,
-    PredictorSettings,
-    ZoomIn,
-    box_overlap,
-    expand_box,
-    find_boxes,
-    fit_size,
-    holds_clicks,
-    include_clicks,
-    scale_clicks,
-)
+from hardlook.networks.interactive.predictor_settings import PUBLISHED, Cascade, PredictorSettings, ZoomIn
+from hardlook.networks.interactive.predictors import Course, Predictor
 from hardlook.networks.interactive.ritm import RITM
+from hardlook.networks.interactive.zoom_in import find_boxes
 
 SMALL_CROP = PredictorSettings(ZoomIn(160, min_crop=40))
 
@@ -208,39 +196,6 @@ def test_an_empty_mask_keeps_the_whole_picture_in_our_reading():
     assert found["released"].probabilities[: crop[0]].sum() == 0
 
 
-def test_crops_grow_around_the_mask_and_positive_clicks_only():
-    zoom = ZoomIn(min_crop=20)
-    clicks = [(50, 5, True), (119, 159, False)]
-    assert include_clicks((10, 19, 30, 39), clicks) == (10, 50, 5, 39)
-    # Sides 10 x 1.4 = 14, so 20: the centre 14.5 -+ 10, half to even; released gives 21 pixels, ours 20.
-    assert expand_box((10, 19, 30, 39), (120, 160), zoom) == (4, 24, 24, 44)
-    assert expand_box((10, 19, 30, 39), (120, 160), zoom, "ours") == (5, 24, 25, 44)
-    assert expand_box((0, 119, 0, 159), (120, 160), zoom) == (0, 119, 0, 159), "kept inside of the picture"
-
-
-def test_the_last_row_of_a_crop_is_outside_of_it_in_the_released_reading():
-    crop = (10, 20, 30, 40)
-    assert holds_clicks(crop, [(19, 39, True), (0, 0, False)], "released")
-    for click in ((20, 35, True), (15, 40, True)):
-        assert not holds_clicks(crop, [click], "released")
-        assert holds_clicks(crop, [click], "ours")
-    assert not holds_clicks(crop, [(21, 35, True)], "ours")
-
-
-def test_clicks_stay_on_their_pixel_in_our_reading():
-    # The last pixel of a side stays the last.
-    assert scale_clicks([(9, 19, True)], (10, 20), (100, 40), "ours") == [(99, 39, True)]
-    assert scale_clicks([(9, 19, True)], (10, 20), (100, 40), "released") == [(90, 38, True)]
-
-
-def test_overlap_is_the_product_of_two_interval_ious():
-    assert box_overlap((0, 9, 0, 9), (5, 14, 0, 9)) == pytest.approx(5 / 15)
-    assert box_overlap((0, 9, 0, 9), (0, 9, 0, 4)) == pytest.approx(0.5)
-    assert box_overlap((0, 9, 0, 9), (20, 29, 0, 9)) == 0
-    assert fit_size((30, 60), 400) == (200, 400)
-    assert fit_size((30, 60), (448, 448)) == (448, 448)
-
-
 def test_the_first_click_is_answered_again_with_its_own_answer(picture):
     watched = Watched(Probe())
     settings = PredictorSettings(ZoomIn((48, 48), skip_clicks=-1, min_crop=40), cascade=Cascade(clicks=1, passes=2))
@@ -292,19 +247,6 @@ def test_a_network_may_finish_its_logits(picture):
 
     (state,) = Predictor(Finishing(), SMALL_CROP).open(picture).predict([Course(COURSES[0][:1])])
     assert float(state.probabilities.max()) < 0.001
-
-
-def test_settings_of_datasets_and_their_description():
-    ritm = PUBLISHED["ritm"]
-    assert (ritm.zoom.target, ritm.on("DAVIS").zoom.target, ritm.on("GrabCut")) == (400, 600, ritm)
-    assert (ritm.zoom.skip_clicks, ritm.on("TETRIS").zoom.skip_clicks) == (1, -1)
-    assert ritm.describe() == (
-        "zoom-in from click 2, longest side 400, box x 1.4, at least 200 px, new below IoU 0.5, "
-        "logits averaged with the mirror image, last probabilities fed back, threshold 0.49, reading released"
-    )
-    assert "384 x 384" in PUBLISHED["cdnet"].describe()
-    with pytest.raises(ValueError, match="reading is 'paper'"):
-        replace(ritm, reading="paper")
 
 
 def test_every_set_of_the_probe_has_settings():

@@ -7,7 +7,8 @@ from goldens import fill, read_golden
 from interactive_goldens import check_array, check_trajectory, multiply, read_arrays
 
 from hardlook.networks.interactive.click_maps import pack_clicks
-from hardlook.networks.interactive.predictors import PredictorSettings, ZoomIn, stack_padded
+from hardlook.networks.interactive.predictor_settings import PredictorSettings, ZoomIn
+from hardlook.networks.interactive.predictors import stack_padded
 from hardlook.networks.interactive.ritm import RITM, SIZES
 
 COURSES = [[(5, 7, True), (20, 30, False)], [(40, 50, True)], [(10, 10, False), (30, 60, True), (30, 3, True)]]

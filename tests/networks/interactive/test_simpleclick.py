@@ -11,7 +11,7 @@ from interactive_goldens import check_array, check_trajectory, multiply, read_ar
 
 from hardlook.networks.interactive.click_maps import pack_clicks
 from hardlook.networks.interactive.plain_vit import PlainViT
-from hardlook.networks.interactive.predictors import PUBLISHED
+from hardlook.networks.interactive.predictor_settings import PUBLISHED
 from hardlook.networks.interactive.simpleclick import SIZES, SimpleClick
 
 COURSES = [[(5, 7, True), (20, 30, False)], [(40, 50, True)], [(10, 10, False), (30, 60, True), (30, 3, True)]]

@@ -27,7 +27,8 @@ from hardlook.reading import reading as guard_reading
 
 if TYPE_CHECKING:
     from hardlook.networks.interactive.click_maps import Click
-    from hardlook.networks.interactive.predictors import CourseState, OpenedImage, Predictor, PredictorSettings
+    from hardlook.networks.interactive.predictor_settings import PredictorSettings
+    from hardlook.networks.interactive.predictors import CourseState, OpenedImage, Predictor
 
 GPU_BATCH = 32
 RANDOM = "random:"
@@ -69,7 +70,7 @@ class NetworkSegmenter:
         unfinished: bool = False,
     ) -> None:
         require("torch", extra="torch")
-        from hardlook.networks.interactive.predictors import PUBLISHED, READINGS, Cascade
+        from hardlook.networks.interactive.predictor_settings import PUBLISHED, READINGS, Cascade
 
         check_device_and_batch(device, 1 if batch is None else batch, precision)
         if reading not in READINGS:

@@ -1,31 +1,15 @@
 """What happens around an interactive network at a click: zoom-in, resizing, mirroring, feeding the last answer back.
 
-`PUBLISHED` has the settings of each family. An image is opened once; a course of clicks on it is a `CourseState` that
-comes back with every answer, so courses may be interleaved. Those of one call go through the network together
-wherever their inputs have one size, or can be padded to one (`OpenedImage.predict`).
-
-Readings: the released code errs in four places, `reading="ours"` in none of them.
-
-| place | released | ours |
-|---|---|---|
-| the last mask is empty: the whole picture is shown | its answer is squeezed into an earlier crop | it stays whole |
-| a positive click on the last row or column of the crop | counts as outside, so the crop is renewed | is inside |
-| sides of a new crop | one pixel more than asked | as asked |
-| clicks in a resized picture | scaled by sizes, pixels by sizes less one | both alike |
-
->>> PUBLISHED["simpleclick"].on("DAVIS").zoom.target
-(672, 672)
->>> expand_box((10, 19, 0, 99), (120, 160), ZoomIn(min_crop=20))
-(4, 24, 0, 120)
->>> expand_box((10, 19, 0, 99), (120, 160), ZoomIn(min_crop=20), reading="ours")
-(5, 24, 0, 119)
+An image is opened once; a course of clicks on it is a `CourseState` that comes back with every answer, so courses may
+be interleaved. Those of one call go through the network together wherever their inputs have one size, or can be padded
+to one (`OpenedImage.predict`). `predictor_settings` has the settings of each family, `zoom_in` the crops.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -35,150 +19,17 @@ from torch.nn import functional
 
 from hardlook.networks.interactive.click_maps import Click, flip_clicks, pack_clicks
 from hardlook.networks.interactive.focus import Focus, Region, choose_region
-
-Box = tuple[int, int, int, int]
-"""First and last row, first and last column, all inside."""
-
-Size = tuple[int, int]
-Reading = Literal["released", "ours"]
-
-READINGS: tuple[Reading, ...] = ("released", "ours")
-
-
-@dataclass(frozen=True)
-class ZoomIn:
-    """How the picture is cropped around the object.
-
-    The crop is the box of the last probabilities over `threshold` and of the positive clicks, its sides times
-    `expansion` and at least `min_crop` pixels. It is kept until a positive click falls outside of it or its overlap
-    with a new one is under `recompute_below`; with `every_click` it is always renewed. The first `skip_clicks` clicks
-    see the whole picture in its own size; with -1 the whole picture counts as a crop while there is no mask. A crop is
-    resized so that its longest side is `target`, or to `target` (height, width), or not at all (None).
-    """
-
-    target: int | Size | None = 400
-    skip_clicks: int = 1
-    expansion: float = 1.4
-    min_crop: int = 200
-    recompute_below: float = 0.5
-    threshold: float = 0.5
-    every_click: bool = False
-
-
-@dataclass(frozen=True)
-class Cascade:
-    """The first `clicks` clicks are answered `passes` times more, each with the answer before fed back.
-
-    With `adaptive`, until at most so many pixels of the mask change.
-    """
-
-    clicks: int = 1
-    passes: int = 1
-    adaptive: int | None = None
-
-
-@dataclass(frozen=True)
-class PredictorSettings:
-    """What a published predictor does around its network.
-
-    After `zoom` (None: the whole picture) comes `longest_side`, the most pixels of a side, then `input_size`, to which
-    everything is resized. `flip`: logits are averaged with those of the mirrored picture. `feed_back`: the last
-    probabilities are the input's fourth channel. `clicks_limit`: only so many clicks are shown. A pixel is in the mask
-    over `threshold`. With `focus` the network's `refine` looks again at what the last click changed. `davis_target`
-    replaces the zoom's target on DAVIS, `tetris_skip` its `skip_clicks` on TETRIS.
-    """
-
-    zoom: ZoomIn | None = field(default_factory=ZoomIn)
-    longest_side: int | None = None
-    input_size: Size | None = None
-    flip: bool = True
-    feed_back: bool = True
-    threshold: float = 0.49
-    clicks_limit: int | None = None
-    cascade: Cascade | None = None
-    focus: Focus | None = None
-    davis_target: int | Size | None = None
-    tetris_skip: int | None = None
-    reading: Reading = "released"
-
-    def __post_init__(self) -> None:
-        if self.reading not in READINGS:
-            raise ValueError(f"reading is {self.reading!r}, not one of {', '.join(READINGS)}")
-        if self.focus is not None and self.input_size is None:
-            raise ValueError("regions are refined at the network's input_size, which is not given")
-
-    def on(self, dataset: str) -> PredictorSettings:
-        """The settings for a dataset by RClicks' name: DAVIS and TETRIS may differ from the others."""
-        if self.zoom is None:
-            if dataset.upper() == "DAVIS" and isinstance(self.davis_target, tuple):
-                return replace(self, input_size=self.davis_target)
-            return self
-        zoom = self.zoom
-        if dataset.upper() == "DAVIS" and self.davis_target is not None:
-            zoom = replace(zoom, target=self.davis_target)
-        if dataset.upper() == "TETRIS" and self.tetris_skip is not None:
-            zoom = replace(zoom, skip_clicks=self.tetris_skip)
-        return replace(self, zoom=zoom)
-
-    def without_zoom(self) -> PredictorSettings:
-        """The whole picture at every click, in its own size, or resized where crops had a fixed height and width."""
-        target = None if self.zoom is None else self.zoom.target
-        return replace(self, zoom=None, input_size=target if isinstance(target, tuple) else self.input_size)
-
-    def at_size(self, side: int) -> PredictorSettings:
-        """Every picture or crop with its longest side at most `side` pixels, on all datasets; crops have just that."""
-        zoom = None if self.zoom is None else replace(self.zoom, target=side)
-        return replace(self, zoom=zoom, longest_side=side, davis_target=None)
-
-    def describe(self) -> str:
-        """What is done, in one sentence without a full stop."""
-        parts = [_describe_zoom(self.zoom)]
-        if self.longest_side is not None:
-            parts.append(f"longest side at most {self.longest_side}")
-        if self.input_size is not None:
-            parts.append(f"network at {self.input_size[0]} x {self.input_size[1]}")
-        parts.append("logits averaged with the mirror image" if self.flip else "no mirror image")
-        parts.append("last probabilities fed back" if self.feed_back else "last probabilities not fed back")
-        if self.cascade is not None:
-            until = "" if self.cascade.adaptive is None else f" or until at most {self.cascade.adaptive} pixels change"
-            parts.append(f"first {self.cascade.clicks} click(s) answered {self.cascade.passes} times more{until}")
-        if self.focus is not None:
-            parts.append(
-                f"the region that the last click changed refined (box x {self.focus.expansion:g}), after "
-                f"{self.focus.late_clicks} clicks nothing else renewed"
-            )
-        if self.clicks_limit is not None:
-            parts.append(f"first {self.clicks_limit} clicks shown")
-        return ", ".join([*parts, f"threshold {self.threshold:g}", f"reading {self.reading}"])
-
-
-def _describe_zoom(zoom: ZoomIn | None) -> str:
-    if zoom is None:
-        return "no zoom-in"
-    target = "not resized" if zoom.target is None else f"longest side {zoom.target}"
-    if isinstance(zoom.target, tuple):
-        target = f"{zoom.target[0]} x {zoom.target[1]}"
-    kept = "renewed at each click" if zoom.every_click else f"new below IoU {zoom.recompute_below:g}"
-    first = max(1, zoom.skip_clicks + 1)
-    return f"zoom-in from click {first}, {target}, box x {zoom.expansion:g}, at least {zoom.min_crop} px, {kept}"
-
-
-_FOCAL_ZOOM = ZoomIn(target=None, min_crop=10, threshold=0.49, every_click=True)
-_SIMPLE = PredictorSettings(ZoomIn((448, 448), skip_clicks=-1), davis_target=(672, 672))
-
-PUBLISHED: Mapping[str, PredictorSettings] = {
-    "ritm": PredictorSettings(davis_target=600, tetris_skip=-1),
-    "simpleclick": _SIMPLE,
-    "adaptiveclick": _SIMPLE,
-    "cfr-icl": replace(_SIMPLE, cascade=Cascade()),
-    "focalclick": PredictorSettings(_FOCAL_ZOOM, input_size=(256, 256), flip=False, focus=Focus(), threshold=0.5),
-    "cdnet": PredictorSettings(_FOCAL_ZOOM, input_size=(384, 384), feed_back=False),
-    "gpcis": PredictorSettings(_FOCAL_ZOOM, input_size=(384, 384), flip=False),
-}
-"""The settings by family, as the released evaluations set them.
-
-RClicks has .49 as threshold of CDNet and GPCIS, too, whose own scripts have .5.
-"""
+from hardlook.networks.interactive.predictor_settings import PredictorSettings, Size
+from hardlook.networks.interactive.zoom_in import (
+    SECOND_PASS_BELOW,
+    Box,
+    View,
+    box_overlap,
+    choose_view,
+    expand_box,
+    find_boxes,
+    scale_clicks,
+)
 
 
 class InteractiveNetwork(Protocol):
@@ -218,21 +69,6 @@ class Answer:
 
     logits: Tensor
     feature: Tensor | None = None
-
-
-@dataclass(frozen=True)
-class View:
-    """What the network is shown of a course: `shown` of the picture (None: all), resized to `sizes` one after another.
-
-    `crop` is stored for the next click and `pasted` is where the answer goes (None: everywhere).
-    """
-
-    shown: Box | None
-    crop: Box | None
-    pasted: Box | None
-    renewed: bool
-    sizes: tuple[Size, ...]
-    clicks: tuple[Click, ...]
 
 
 class Predictor:
@@ -351,55 +187,17 @@ class OpenedImage:
         self, courses: Sequence[Course], last: Sequence[Tensor | None], crops: Sequence[Box | None]
     ) -> list[View]:
         zoom = self.settings.zoom
-        if zoom is None:
-            return [self._view(course.clicks, None, None, None, False) for course in courses]
         maps = {
             place: map_
             for place, map_ in enumerate(last)
-            if map_ is not None and len(courses[place].clicks) > zoom.skip_clicks
+            if zoom is not None and map_ is not None and len(courses[place].clicks) > zoom.skip_clicks
         }
-        boxes = dict(zip(maps, find_boxes(list(maps.values()), zoom.threshold), strict=True))
+        threshold = 0.0 if zoom is None else zoom.threshold
+        boxes = dict(zip(maps, find_boxes(list(maps.values()), threshold), strict=True))
         return [
-            self._choose_view(zoom, course.clicks, boxes.get(place), crops[place])
+            choose_view(self.settings, self.size, course.clicks, boxes.get(place), crops[place])
             for place, course in enumerate(courses)
         ]
-
-    def _choose_view(self, zoom: ZoomIn, clicks: Sequence[Click], box: Box | None, stored: Box | None) -> View:
-        released = self.settings.reading == "released"
-        if len(clicks) <= zoom.skip_clicks or (box is None and zoom.skip_clicks >= 0):
-            # Released: the answer for the whole picture goes where the crop of an earlier click was.
-            return self._view(clicks, None, stored if released else None, stored if released else None, False)
-        if box is None:
-            fresh = (0, self.size[0] - 1, 0, self.size[1] - 1)
-        else:
-            fresh = expand_box(include_clicks(box, clicks), self.size, zoom, self.settings.reading)
-        renewed = (
-            stored is None
-            or zoom.every_click
-            or not holds_clicks(stored, clicks, self.settings.reading)
-            or box_overlap(fresh, stored) < zoom.recompute_below
-        )
-        crop = fresh if renewed or stored is None else stored
-        return self._view(clicks, crop, crop, crop, renewed)
-
-    def _view(
-        self, clicks: Sequence[Click], shown: Box | None, crop: Box | None, pasted: Box | None, renewed: bool
-    ) -> View:
-        settings = self.settings
-        moved = list(clicks)
-        size, sizes = self.size, []
-        if shown is not None:
-            size = (shown[1] - shown[0] + 1, shown[3] - shown[2] + 1)
-            moved = [(row - shown[0], column - shown[2], sign) for row, column, sign in moved]
-            if settings.zoom is not None and settings.zoom.target is not None:
-                sizes.append(fit_size(size, settings.zoom.target))
-        if settings.longest_side is not None and max(sizes[-1] if sizes else size) > settings.longest_side:
-            sizes.append(fit_size(sizes[-1] if sizes else size, settings.longest_side))
-        if settings.input_size is not None:
-            sizes.append(settings.input_size)
-        for new in sizes:
-            moved, size = scale_clicks(moved, size, new, settings.reading), new
-        return View(shown, crop, pasted, renewed, tuple(sizes), tuple(moved))
 
     def _make_input(self, view: View, last: Tensor | None) -> Tensor:
         """(C, h, w) of the picture, and with `with_prev_mask` of the last probabilities, zeros at first."""
@@ -558,81 +356,11 @@ class OpenedImage:
         return whole
 
 
-SECOND_PASS_BELOW = 0.5
-"""Overlap of a first crop with the whole picture under which a prediction is repeated at once."""
-
-
 def resize(maps: Tensor, size: Size) -> Tensor:
     """(B, C, h, w) of another size, bilinear with the corners' centres kept."""
     if maps.shape[2:] == size:
         return maps
     return functional.interpolate(maps, size=size, mode="bilinear", align_corners=True)
-
-
-def fit_size(size: Size, target: int | Size) -> Size:
-    """The target (height, width), or the size whose longest side is `target`."""
-    if not isinstance(target, int):
-        return target
-    scale = target / max(size)
-    return round(size[0] * scale), round(size[1] * scale)
-
-
-def scale_clicks(clicks: Sequence[Click], old: Size, new: Size, reading: Reading) -> list[Click]:
-    """Clicks in a resized picture."""
-    if reading == "released":
-        return [(new[0] * row / old[0], new[1] * column / old[1], sign) for row, column, sign in clicks]
-    along = [(after - 1) / max(before - 1, 1) for before, after in zip(old, new, strict=True)]
-    return [(row * along[0], column * along[1], sign) for row, column, sign in clicks]
-
-
-def find_boxes(maps: Sequence[Tensor], threshold: float) -> list[Box | None]:
-    """The tight box of each map (H, W) over the threshold, None where there is nothing; one copy from the device."""
-    if not maps:
-        return []
-    masks = [map_ > threshold for map_ in maps]
-    rows = torch.stack([mask.any(1) for mask in masks]).cpu().numpy()
-    columns = torch.stack([mask.any(0) for mask in masks]).cpu().numpy()
-    boxes: list[Box | None] = []
-    for in_row, in_column in zip(rows, columns, strict=True):
-        down, across = np.flatnonzero(in_row), np.flatnonzero(in_column)
-        boxes.append((int(down[0]), int(down[-1]), int(across[0]), int(across[-1])) if len(down) else None)
-    return boxes
-
-
-def include_clicks(box: Box, clicks: Sequence[Click]) -> Box:
-    """The box grown to hold the pixels of all positive clicks."""
-    rows = [int(row) for row, _, positive in clicks if positive]
-    columns = [int(column) for _, column, positive in clicks if positive]
-    return min([box[0], *rows]), max([box[1], *rows]), min([box[2], *columns]), max([box[3], *columns])
-
-
-def expand_box(box: Box, size: Size, zoom: ZoomIn, reading: Reading = "released") -> Box:
-    """A crop of the expanded box, inside a picture (height, width)."""
-    ends = []
-    for first, last, length in ((*box[:2], size[0]), (*box[2:], size[1])):
-        centre, side = (first + last) / 2, max(zoom.expansion * (last - first + 1), zoom.min_crop)
-        half = side / 2 if reading == "released" else (side - 1) / 2
-        ends += [max(0, round(centre - half)), min(length - 1, round(centre + half))]
-    return ends[0], ends[1], ends[2], ends[3]
-
-
-def holds_clicks(crop: Box, clicks: Sequence[Click], reading: Reading) -> bool:
-    """Whether all positive clicks are inside; in the released reading the last row and column are outside."""
-    more = 0 if reading == "released" else 1
-    return all(
-        crop[0] <= row < crop[1] + more and crop[2] <= column < crop[3] + more
-        for row, column, positive in clicks
-        if positive
-    )
-
-
-def box_overlap(one: Box, other: Box) -> float:
-    """IoU of the rows times IoU of the columns."""
-    product = 1.0
-    for axis in (0, 2):
-        (a, b), (c, d) = one[axis : axis + 2], other[axis : axis + 2]
-        product *= max(0, min(b, d) - max(a, c) + 1) / max(1e-6, max(b, d) - min(a, c) + 1)
-    return product
 
 
 def stack_padded(pictures: Sequence[Tensor]) -> tuple[Tensor, bool]:
