@@ -84,7 +84,7 @@ def test_far_from_the_origin_a_covariance_keeps_its_digits():
     far.flags.writeable = False
     moved = type(episodes)(far, episodes.support, episodes.labels, episodes.query, episodes.ways, episodes.keys)
     for one, other in zip(CovaMNet().classify(moved), CovaMNet().classify(list(moved)), strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-3)
+        np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
 def test_a_class_of_one_descriptor_varies_nowhere():
