@@ -75,3 +75,19 @@ def test_what_is_wrong_is_refused_before_anything_runs(tmp_path, models, argumen
     with pytest.raises((OptionError, ModelError), match=said):
         hl.run("closed-miou", model=models, model_args=arguments, scenes=4, progress=False, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_words_of_the_benchmark_go_to_each_model_that_needs_some(tmp_path, monkeypatch, hardlook):
+    pytest.importorskip("torch")
+    monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path / "cache"))
+    san = {"san.weights": "random:1", "san.size": "tiny", "san.shorter": "48"}
+    given = {"scenes": 1, "resamples": 0, "pred_labels": "cat,sofa"}
+    runs = hl.run("open-miou", model=["san", "planted-segmenter"], model_args=san, out=tmp_path / "runs", **given)
+    stored = [json.loads((run.folder / "run.json").read_text())["model"]["args"] for run in runs]
+    assert stored[0]["labels"] == ["cat", "sofa"] and "labels" not in stored[1]
+    words = [word for key, value in san.items() for word in ("--model-arg", f"{key}={value}")]
+    again = ("--pred-labels", "cat,sofa", "--scenes", "1", "--resamples", "0", "--out", tmp_path / "runs", "-q")
+    assert hardlook("run", "open-miou", "--model", "san,planted-segmenter", *words, *again).code == 0
+    assert len(list((tmp_path / "runs" / "san" / "records").glob("part-*"))) == 1, "the command resumes these runs"
+    with pytest.raises(ModelError, match="'san' needs a value for 'labels'"):
+        hl.run("open-miou", model=["san", "planted-segmenter"], model_args=san, out=tmp_path / "none", scenes=1)

@@ -252,7 +252,8 @@ def run(
 
         own = {"benchmark", "model", "model_args", "out", "options"}
         run_one: Callable[..., Any] = partial(run, **{key: arguments[key] for key in arguments.keys() - own}, **options)
-        return run_models(benchmark, model, run_one, model_args=model_args, out=out, offline=offline)
+        choices = {**options, "data": _name_paths(data), "reading": dict(reading or {})}
+        return run_models(benchmark, model, run_one, given=choices, model_args=model_args, out=out, offline=offline)
     from hardlook.harness.joined_runs.fold_models import launch_folds
     from hardlook.harness.runs.progress import make_progress
     from hardlook.models.families.downloads import forbid_downloads

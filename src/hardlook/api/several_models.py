@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,10 @@ from hardlook.cloud.run_folders import locate_run
 from hardlook.errors import HardlookError, ModelError, OptionError
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.joined_runs.fold_models import fill_fold
+from hardlook.harness.options import parse_options
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.folder import RunFolder, write_atomically
+from hardlook.harness.runs.launch import offer_arguments
 from hardlook.harness.scorecard import Scorecard, find_score, read_scores
 from hardlook.harness.sections import DotChart, Section, Table, score_dot
 from hardlook.models.families.downloads import forbid_downloads
@@ -72,11 +75,15 @@ def run_models(
     models: Sequence[Any],
     run_one: Callable[..., Run],
     *,
+    given: Mapping[str, Any],
     model_args: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     offline: bool = False,
 ) -> ModelRuns:
-    """Run each model in a folder of its name below `out`; `run_one` is `hl.run` with all other arguments."""
+    """Run each model in a folder of its name below `out`; `run_one` is `hl.run` with all other arguments.
+
+    `given` are the benchmark's options by name.
+    """
     found = find_benchmark(benchmark) if isinstance(benchmark, str) else benchmark
     named = {one if isinstance(one, str) else name_object(one): one for one in models}
     if not models:
@@ -91,7 +98,11 @@ def run_models(
     arguments = split_model_arguments(list(named), model_args or {})
     folder = Path(tempfile.mkdtemp(prefix="hardlook-")) if out is None else locate_run(Path(out).expanduser())
     with forbid_downloads(offline):
-        check_models(found.card.role, {name: arguments[name] for name, one in named.items() if isinstance(one, str)})
+        check_models(
+            found.card.role,
+            {name: arguments[name] for name, one in named.items() if isinstance(one, str)},
+            partial(offer_arguments, found, parse_options(found.options, dict(given), found.card.name)),
+        )
         return run_each(
             found,
             list(named),
@@ -145,11 +156,18 @@ def split_model_arguments(names: Sequence[str], given: Mapping[str, Any]) -> dic
     return {name: shared | own[name] for name in names}
 
 
-def check_models(role: str, arguments: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise an error, before anything runs, for a model that is unknown, has another role or lacks an argument."""
+def check_models(
+    role: str,
+    arguments: Mapping[str, Mapping[str, Any]],
+    offer: Callable[[str, Mapping[str, Any]], Mapping[str, Any]] = lambda name, given: given,
+) -> None:
+    """Raise an error, before anything runs, for a model that is unknown, has another role or lacks an argument.
+
+    `offer` gives a model's arguments with those that the benchmark's options have for it.
+    """
     for name, given in arguments.items():
         try:
-            resolve(name, role, fill_fold(given, 0))
+            resolve(name, role, fill_fold(offer(name, given), 0))
         except ModelError as error:
             hint = "--model-arg NAME.KEY=VALUE is for one of several models" if given else None
             remedy = "; ".join(part for part in (error.remedy, hint) if part)

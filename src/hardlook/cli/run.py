@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,8 +170,11 @@ def _run_models(
 ) -> ModelRuns:
     """Run each model; the overview page is written also when a run stops. With `--json` only what is `alone` prints."""
     from hardlook.api.several_models import check_models, run_each
+    from hardlook.harness.options import parse_options
+    from hardlook.harness.runs.launch import offer_arguments
 
-    check_models(benchmark.card.role, arguments)
+    options = parse_options(benchmark.options, collect_options(benchmark, values), benchmark.card.name)
+    check_models(benchmark.card.role, arguments, partial(offer_arguments, benchmark, options))
     out: Path = values["out"]
 
     def run_one(model: str) -> Run:

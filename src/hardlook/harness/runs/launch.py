@@ -159,14 +159,7 @@ def make_job(
             f"the model {name!r} is an object and takes no arguments: {', '.join(model_args)}",
             remedy="build it with them, or give its name or its class as package.module:Class",
         )
-    args = dict(model_args)
-    if name and not is_object:
-        offered = found.model_arguments(options)
-        args |= {
-            key: value
-            for key, value in offered.items()
-            if key not in args and needs_argument(name, found.card.role, key)
-        }
+    args = offer_arguments(found, options, name, model_args) if name and not is_object else dict(model_args)
     return Job(
         benchmark if isinstance(benchmark, str) else found.card.name,
         name,
@@ -175,6 +168,15 @@ def make_job(
         given_benchmark=None if isinstance(benchmark, str) else ByValue(found),
         given_model=ByValue(model) if is_object else None,
     )
+
+
+def offer_arguments(
+    benchmark: Benchmark, options: BenchmarkOptions, model: str, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A model's arguments as given, and those that it needs, lacks and the options have, such as its words."""
+    offered = benchmark.model_arguments(options)
+    needed = {key: value for key, value in offered.items() if needs_argument(model, benchmark.card.role, key)}
+    return {**needed, **given}
 
 
 def _read_batch_size(folder: RunFolder) -> int | None:
