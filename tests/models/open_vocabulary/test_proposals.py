@@ -13,15 +13,16 @@ IMAGE = np.zeros((4, 6, 3), np.uint8)
 
 
 class Objects:
-    """Three objects, the second without a pixel."""
+    """Four objects, the second without a pixel, the last of score 0."""
 
     labels = ("cat", "dog")
 
     def detect(self, images):
-        masks = np.zeros((3, 4, 6), bool)
-        masks[0, :2], masks[2, 2:] = True, True
-        scores = np.array([0.9, 0.8, 0.1], np.float32)
-        return [Instances(masks, np.zeros((3, 4), np.float32), scores, np.array([1, 0, 0], np.int32)) for _ in images]
+        masks = np.zeros((4, 4, 6), bool)
+        masks[0, :2], masks[2, 2:], masks[3] = True, True, True
+        scores = np.array([0.9, 0.8, 0.1, 0], np.float32)
+        labels = np.array([1, 0, 0, 1], np.int32)
+        return [Instances(masks, np.zeros((4, 4), np.float32), scores, labels) for _ in images]
 
 
 class Parts:
@@ -53,9 +54,9 @@ def name_model(model, role):
 
 def test_objects_are_proposed_with_their_scores_and_labels():
     [found, again] = propose(name_model(Objects(), "instance-segmenter"), [IMAGE, IMAGE])
-    assert found.masks.sum((1, 2)).tolist() == [12, 12]
-    assert found.scores.tolist() == pytest.approx([0.9, 0.1]) and found.labels.tolist() == [1, 0]
-    assert again.labels.tolist() == [1, 0]
+    assert found.masks.sum((1, 2)).tolist() == [12, 12, 24]
+    assert found.scores.tolist() == pytest.approx([0.9, 0.1, 0]) and found.labels.tolist() == [1, 0, 1]
+    assert again.labels.tolist() == [1, 0, 1] and found.select(found.scores > 0).labels.tolist() == [1, 0]
 
 
 def test_segments_are_proposed_by_number():
@@ -101,6 +102,10 @@ def test_the_first_role_counts_that_a_model_has(monkeypatch, name, roles, expect
         "hardlook.models.open_vocabulary.proposals.build_inner", lambda name, role, text, device: (role, text)
     )
     assert build_proposer(name, "a=1", roles=roles) == (expected, "a=1")
+
+
+def test_a_model_that_takes_no_device_may_propose_for_one_on_a_gpu():
+    assert build_proposer("planted-panoptic", device="cuda").identity.role == "panoptic-segmenter"
 
 
 def test_a_model_without_masks_is_refused():

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import PIL.Image
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -98,6 +99,26 @@ def test_the_answer_is_that_of_the_region_step(name, images):
     assert model._network.weight == (0.7 if name == "ovseg" else 0.8)
 
 
+def test_the_released_answer_is_resized_before_and_after(images):
+    model = make(reading="released", shorter=48, longer=60)
+    image = images[0]
+    [found] = Rectangles().detect([image])
+    assert image.shape[:2] == (40, 60)
+    small = torch.from_numpy(np.array(PIL.Image.fromarray(image).resize((60, 40), PIL.Image.Resampling.BILINEAR)))
+    model_small = make(reading="released", shorter=30, longer=60)
+    smaller = torch.from_numpy(np.array(PIL.Image.fromarray(image).resize((45, 30), PIL.Image.Resampling.BILINEAR)))
+    rest = 0.1 / 3
+    proposed = np.array([[0.9 + rest, rest, rest], [rest, 0.45 + rest, 0.45 + rest]]) * found.scores[:, None]
+    logits = torch.from_numpy(np.log(np.concatenate((proposed, 1 - proposed.sum(1, keepdims=True)), 1))).float()
+    for one, pixels in ((model, small), (model_small, smaller)):
+        masks = torch.from_numpy(found.masks)[:, None].float()
+        masks = torch.nn.functional.interpolate(masks, pixels.shape[:2], mode="bilinear")[:, 0]
+        scores = one._network.segment(pixels.movedim(2, 0).float(), masks.logit(), logits, one.text)
+        scores = torch.nn.functional.interpolate(scores[None], (40, 60), mode="bilinear")[0]
+        assert np.array_equal(one.segment([image])[0], scores.argmax(0).numpy().astype(np.int32))
+        assert not one._network.smooth and make()._network.smooth
+
+
 def test_masks_that_overlap_are_added():
     scores = torch.tensor([[0.6, 0.0, 0.5], [0.0, 0.7, 0.3]])
     masks = torch.tensor([[[True, True, False, False]], [[False, True, True, False]]])
@@ -140,10 +161,9 @@ def test_an_image_without_proposals(images):
 def test_a_proposal_without_a_pixel_or_a_score_has_no_part(images):
     [answer] = make(kind="empty").segment(images[:1])
     assert (answer[30:, 40:] == -1).all() and (answer[:20, :30] >= 0).all()
-    nothing = {"proposal_args": "score=0"}
-    assert (
-        build("ovseg", ROLE, {"labels": "cat,dog", "proposals": HERE, **TINY, **nothing}).segment(images)[0] == -1
-    ).all()
+    for share in ("0.7", "1"):  # with a share of 1 proposals have the exponent 0, and 0 ** 0 is 1
+        given = {"labels": "cat,dog", "proposals": HERE, "proposal_args": "score=0", "share": share, **TINY}
+        assert (build("ovseg", ROLE, given).segment(images)[0] == -1).all()
 
 
 def test_images_are_taken_a_few_at_a_time(images, monkeypatch):

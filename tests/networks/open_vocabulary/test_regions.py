@@ -72,6 +72,30 @@ def test_queries_without_a_region_keep_their_own_scores(small):
     torch.testing.assert_close(scores[:, 6, 6], own.T @ masks[:, 6, 6].sigmoid())
 
 
+def test_a_large_region_is_made_smaller_through_a_filter_or_not():
+    stripes = 255.0 * (torch.arange(64) % 4 == 1).expand(3, 64, 64)
+    for smooth, expected in ((True, 255 / 4), (False, 255 * 0.59375)):  # the mean; what is between two pixels of four
+        regions, _, _ = cut_regions(stripes, torch.ones(1, 64, 64), side=16, threshold=0.4, smooth=smooth)
+        colours = regions * 255 * torch.tensor(STD)[:, None, None] + 255 * torch.tensor(MEAN)[:, None, None]
+        torch.testing.assert_close(colours[..., 4:12], torch.full((1, 3, 16, 8), expected), atol=1, rtol=0)
+
+
+def test_scores_of_some_regions_at_a_time_and_of_several_names(small):
+    rng = torch.Generator().manual_seed(3)
+    image, proposed = 255 * torch.rand(3, 20, 24, generator=rng), torch.rand(4, 2, generator=rng)
+    text = torch.nn.functional.normalize(torch.randn(3, 16, generator=rng), dim=1)
+    masks = torch.rand(4, 20, 24, generator=rng) > 0.6
+    masks[2] = False
+    scores = small.score(image, masks, proposed, text, counts=(2, 1))
+    torch.testing.assert_close(small.score(image, masks, proposed, text, counts=(2, 1), batch=2), scores)
+    torch.testing.assert_close(scores[2], proposed[2] ** 0.3)
+    regions, cut, _ = cut_regions(image, masks, side=32, threshold=0.4)
+    logits = small.classify(regions, cut, text)[:, :3]
+    best = torch.stack((logits[:, :2].amax(1), logits[:, 2]), 1).softmax(1)
+    torch.testing.assert_close(scores[[0, 1, 3]], mix_scores(proposed[[0, 1, 3]], best, 0.7))
+    assert small.score(image, masks[:0], proposed[:0], text, counts=(2, 1)).shape == (0, 2)
+
+
 def test_trained_classes_exchange_the_shares():
     proposed, seen = torch.tensor([[0.2, 0.2]]), torch.tensor([[0.9, 0.9]])
     mixed = mix_scores(proposed, seen, 0.8, torch.tensor([0.0, 1.0]))

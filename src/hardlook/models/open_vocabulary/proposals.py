@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hardlook.errors import ModelError
 from hardlook.models.named_model import NamedModel, build_inner
-from hardlook.models.registry import find
+from hardlook.models.registry import find, takes_argument
 from hardlook.models.roles import Clicks, Image
 
 INSTANCES, PANOPTIC, PROMPTABLE = "instance-segmenter", "panoptic-segmenter", "promptable-segmenter"
@@ -40,11 +40,15 @@ class Proposals:
     scores: NDArray[np.float32]
     labels: NDArray[np.int32]
 
+    def select(self, kept: NDArray[np.bool_]) -> Proposals:
+        """Those of them that are `kept` (n,)."""
+        return Proposals(self.masks[kept], self.scores[kept], self.labels[kept])
+
 
 def build_proposer(
     name: str, text: str = "", *, roles: Sequence[str] = (PANOPTIC, INSTANCES, PROMPTABLE), device: str = ""
 ) -> NamedModel:
-    """The model `name`, with arguments in `text` (key=value,...), in the first of the roles that it has."""
+    """The model `name` with arguments in `text` (key=value,...), on a device, in the first of the roles that it has."""
     entry = find(name)
     # A class of one's own may name no role: then its methods tell.
     own = entry.card.roles or tuple(role for role in roles if hasattr(entry.factory(), _METHODS[role])) or roles[:1]
@@ -54,7 +58,8 @@ def build_proposer(
             f"{name!r} proposes no masks: it is a {' and '.join(own)}",
             remedy=f"proposals=NAME of a {', '.join(roles)}; `hardlook models --role {roles[0]}` lists some",
         )
-    return build_inner(name, role, text, device=device)
+    # One that takes no device runs on the CPU, wherever the model that names its masks does.
+    return build_inner(name, role, text, device=device if takes_argument(name, role, "device") else "")
 
 
 def propose(proposer: NamedModel, images: Sequence[Image], points: int = 16) -> list[Proposals]:
@@ -74,9 +79,8 @@ def _split_segments(numbers: NDArray[np.int32], labels: Any) -> Proposals:
 
 
 def _drop_empty(masks: Any, scores: Any, labels: Any) -> Proposals:
-    masks = np.asarray(masks, bool)
-    drawn = masks.any(axis=(1, 2))
-    return Proposals(masks[drawn], np.asarray(scores, np.float32)[drawn], np.asarray(labels, np.int32)[drawn])
+    found = Proposals(np.asarray(masks, bool), np.asarray(scores, np.float32), np.asarray(labels, np.int32))
+    return found.select(np.asarray(found.masks.any(axis=(1, 2))))
 
 
 def _click(model: Any, image: Image, points: int) -> Proposals:

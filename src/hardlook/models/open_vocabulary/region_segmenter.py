@@ -140,6 +140,7 @@ class RegionSegmenter(ClipSegmenter):
     def _segment(self, image: Image, found: Proposals) -> LabelMap:
         import torch
 
+        found = found.select(found.scores > 0)  # a share of 1 would give others the exponent 0, and so a part
         if not len(found.scores):
             return np.full(image.shape[:2], self._uncovered, np.int32)
         proposed = spread_scores(found, self._places, len(self._words.groups), self._trust)

@@ -177,7 +177,7 @@ def mix_scores(proposed: Tensor, seen: Tensor, weight: float, trained: Tensor | 
     >>> mix_scores(proposed, seen, 1.0, torch.tensor([False, True]))
     tensor([[1.0000, 0.2500]])
     """
-    share = torch.full_like(proposed[0], weight)
+    share = proposed.new_full((proposed.shape[1],), weight)
     if trained is not None:
         share = torch.where(trained.bool(), 1 - share, share)
     return proposed ** (1 - share) * seen**share
