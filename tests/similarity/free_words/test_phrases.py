@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -10,13 +11,15 @@ from hardlook.errors import DataError
 from hardlook.similarity.free_words.phrases import (
     BREAKS,
     check_known,
+    compare_by_lin,
     list_visible_senses,
     make_class_name,
     map_phrases,
     parse_class_name,
     suggest,
 )
-from hardlook.similarity.label_sets import load_label_set
+from hardlook.similarity.label_sets import list_label_sets, load_label_set
+from hardlook.similarity.wordnet.measures import wordnet_similarity
 from hardlook.similarity.wordnet.nouns import load_nouns, read_lines
 
 
@@ -185,6 +188,14 @@ def test_every_shipped_label_that_wordnet_has_is_its_own_sense():
     assert [find_synset(label.name) for label in labels] == [label.synset for label in labels]
 
 
+@pytest.mark.parametrize("shipped", [one.name for one in list_label_sets()])
+def test_all_names_of_the_shipped_tables_have_a_noun(shipped):
+    labels = [label for label in load_label_set(shipped) if label.synset]
+    words = [word.replace("_", " ") for label in labels for word in (label.name, *label.aliases)]
+    found = map_phrases(words, senses="first")
+    assert not [one.phrase for one in found if one.is_unknown]
+
+
 WORDS = sorted({word for line in read_lines("lemmas") for word in line.lower().split() if word.isalpha()})
 PLURAL_FORMS = {line.split()[0] for line in read_lines("exceptions")}
 
@@ -225,6 +236,14 @@ def test_order_and_repetition_change_nothing(phrases):
     shuffled = phrases + phrases[:2]
     random.Random(0).shuffle(shuffled)
     assert {one.phrase: one for one in map_phrases(shuffled)} == expected
+
+
+@given(st.lists(st.integers(0, 82114), min_size=2, max_size=6, unique=True))
+@settings(max_examples=60, deadline=None)
+def test_lin_is_the_measure_lin(nodes):
+    expected = wordnet_similarity("lin", nodes)
+    found = [[compare_by_lin(one, other) for other in nodes] for one in nodes]
+    assert np.allclose(found, expected, rtol=0, atol=1e-12)
 
 
 @given(st.text(max_size=40))

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from hardlook.errors import DataError
 from hardlook.similarity.label_sets import list_label_sets, load_label_set
 from hardlook.similarity.labels import normalise_name
-from hardlook.similarity.wordnet.measures import wordnet_similarity
+from hardlook.similarity.wordnet.measures import noun_information_content
 from hardlook.similarity.wordnet.nouns import Sense, load_nouns
 
 SenseChoice = Literal["context", "first"]
@@ -75,7 +75,7 @@ ARTICLES = frozenset(
 BREAKS = ARTICLES | frozenset(
     "of in on at by with without near under over above below beside behind between among from to into onto through "
     "across along around against inside outside atop before after during for as like beneath underneath toward towards "
-    "upon off and or but is are was were be being been am has have had do does did can will while where when who whose "
+    "upon off and or but is are was were be being been am has have had while where when who whose "
     "which that because".split()
 )  # fmt: skip
 # `X of Y` is Y: words for a part or an amount, for a number of things, and for a picture.
@@ -147,7 +147,7 @@ def map_phrases(
     With `senses="first"` the image's other phrases do not count.
     """
     texts = list(phrases)
-    names = {normalise_name(label): label for label in labels}
+    names = _index_labels(tuple(labels))
     heads = {text: _find_head(text, names) for text in dict.fromkeys(texts)}
     chosen = {}
     for text, head in heads.items():
@@ -157,6 +157,11 @@ def map_phrases(
             others = {noun for noun in (*nearby, *head.others) if noun} - {head.noun}
         chosen[text] = _choose(text, head, tuple(sorted(others)))
     return tuple(chosen[text] for text in texts)
+
+
+@lru_cache(maxsize=16)
+def _index_labels(labels: tuple[str, ...]) -> Mapping[str, str]:
+    return {normalise_name(label): label for label in labels}
 
 
 def suggest(phrase: str) -> str:
@@ -257,8 +262,8 @@ def _compare_senses(noun: str, other: str) -> NDArray[np.float64] | None:
     theirs = list_visible_senses(other)
     if not theirs:
         return None
-    nodes = [*(one.index for one in list_visible_senses(noun)), theirs[_find_usual(other)].index]
-    return np.asarray(wordnet_similarity("lin", nodes)[:-1, -1])
+    one = theirs[_find_usual(other)].index
+    return np.array([compare_by_lin(sense.index, one) for sense in list_visible_senses(noun)])
 
 
 @lru_cache(maxsize=2**16)
@@ -285,17 +290,33 @@ def _list_reviewed_senses(noun: str) -> tuple[Sense, ...]:
     return tuple(nouns.sense(nouns.index(synset)) for synset in ranked)
 
 
+def compare_by_lin(one: int, other: int) -> float:
+    """Lin similarity of two synsets, as the measure `lin` has it; from sets of hypernyms, quick for single pairs."""
+    content = noun_information_content()
+    if one == other:
+        return 1.0
+    shared = max((content[node] for node in _list_hypernyms(one) & _list_hypernyms(other)), default=0.0)
+    both = content[one] + content[other]
+    return float(2 * shared / both) if both > 0 else 0.0
+
+
 @cache
 def _is_visible(index: int) -> bool:
     """Whether a synset is a physical entity and not a process."""
-    nouns = load_nouns()
+    nouns, above = load_nouns(), _list_hypernyms(index)
+    return nouns.index("physical_entity.n.01") in above and nouns.index("process.n.06") not in above
+
+
+@lru_cache(maxsize=2**16)
+def _list_hypernyms(index: int) -> frozenset[int]:
+    """A synset and all its hypernyms."""
     above, seen = [index], {index}
     while above:
-        for parent in nouns.graph.hypernyms(above.pop()).tolist():
+        for parent in load_nouns().graph.hypernyms(above.pop()).tolist():
             if parent not in seen:
                 seen.add(parent)
                 above.append(parent)
-    return nouns.index("physical_entity.n.01") in seen and nouns.index("process.n.06") not in seen
+    return frozenset(seen)
 
 
 @cache
@@ -423,12 +444,16 @@ def _is_noun(text: str) -> bool:
 
 def _find_label(text: str, names: Mapping[str, str]) -> str | None:
     """The label of this name, in the singular or the plural."""
-    if not names:
-        return None
+    return next((names[key] for key in _list_label_keys(text) if key in names), None) if names else None
+
+
+@lru_cache(maxsize=2**16)
+def _list_label_keys(text: str) -> tuple[str, ...]:
     forms = (text, _singular(text), *load_nouns().list_forms(text))
-    return next((names[key] for form in forms if (key := normalise_name(form)) in names), None)
+    return tuple(dict.fromkeys(map(normalise_name, forms)))
 
 
+@lru_cache(maxsize=2**16)
 def _singular(text: str) -> str:
     """The text with its last word in the singular, as far as WordNet knows it."""
     if text in PLURALS:
@@ -439,5 +464,10 @@ def _singular(text: str) -> str:
         found = [form for form in nouns.list_forms(whole) if form in nouns]
         if found:
             single = found[0].replace("_", " ")
-            return single if whole == text else f"{first} {single}".strip()
+            return single if whole == text else _keep_noun(text, f"{first} {single}".strip())
     return text
+
+
+def _keep_noun(text: str, singular: str) -> str:
+    """The singular, unless only the plural is a name (`air hockey tables`) in the shipped label tables."""
+    return text if _is_noun(text) and not _is_noun(singular) else singular
