@@ -116,10 +116,11 @@ def test_an_epoch_shows_every_object_once():
 
 
 def test_targets_are_of_one_object_and_void_pixels_do_not_count():
-    trainee = make_trainee()
+    trainee = make_trainee(recipe=make_recipe(zoomed=0))
     (batch,) = next(trainee.draw_batches(0, 1, 0, 1))
     shown = trainee.show(batch.objects, batch.transforms)
     assert shown.targets.any((1, 2)).all() and not (shown.targets & ~shown.valid).any()
+    assert not shown.valid.all()  # squares of whole images that are no squares reach beyond them
     _, maps = trainee.images.take(batch.objects[:, 0], batch.transforms, 32, outside=[0.0] * 3)
     for place, (_, number) in enumerate(batch.objects.tolist()):
         assert torch.equal(shown.targets[place], maps[place] == number)
