@@ -274,3 +274,13 @@ def test_a_run_knows_its_libraries_and_says_that_weights_are_random(tmp_path):
     assert parts["model args"]["random"] == 3 and manifest["model"]["args"]["random"] == 3
     assert "random=3" in (tmp_path / "run" / "report.html").read_text()
     assert run.scores
+
+
+def test_a_detector_proposes_masks_that_clip_names():
+    given = {"proposals": f"torchvision:{MASKS}", "proposal_args": "random=1", "labels": "cat,dog,gnu"}
+    model = build("ovseg", "semantic-segmenter", {**given, "weights": "random:1", "size": "tiny"})
+    detector = build(f"torchvision:{MASKS}", "instance-segmenter", {"random": "1"})
+    [found] = detector.detect(make_images()[:1])
+    [answer] = model.segment(make_images()[:1])
+    assert np.array_equal(answer >= 0, found.masks[found.scores > 0].any(0))
+    assert "2 of 80 of which are words" in model.conduct, "cat and dog are labels of COCO"
