@@ -64,8 +64,8 @@ def test_images_of_one_size_are_answered_together_as_each_alone(name, files, ima
     alone, together = build(name, ROLE, args), build(name, ROLE, {**args, "batch": "3"})
     sizes = []
     together._network.register_forward_pre_hook(lambda network, given: sizes.append(len(given[0])))
-    for one, other in zip(alone.segment(images), together.segment(images), strict=True):
-        assert one.shape == other.shape and (one != other).mean() < 0.01
+    for image, one, other in zip(images, alone.segment(images), together.segment(images), strict=True):
+        assert one.shape == other.shape == image.shape[:2] and (one != other).mean() < 0.01
     assert sizes == ([6] if name == "cat-seg" else [2, 1])  # CAT-Seg: a window and the whole of each
 
 
@@ -82,6 +82,21 @@ def test_what_a_word_of_the_background_wins_has_no_label(name, files, images):
     assert (answer != places[plain]).mean() < 0.02 and (answer == -1).any()
 
 
+def test_the_background_has_neither_segments_nor_instances(files, images):
+    given = {**files["fc-clip"], **SMALL["fc-clip"], "overlap": "0.05"}
+    model = build("fc-clip", "panoptic-segmenter", {"labels": "cat,dog,sky", "things": "cat,dog", **given})
+    [plain] = model.segment_panoptic(images[:1])
+    winner = ("cat", "dog", "sky")[next(iter(plain.labels.values()))]
+    labels = [word for word in ("cat", "dog", "sky") if word != winner]
+    changed = {"labels": ",".join(labels), "things": labels[0], "background": winner, **given}
+    model = build("fc-clip", "panoptic-segmenter", changed)
+    [answer] = model.segment_panoptic(images[:1])
+    assert set(np.unique(answer.map)) - {0} == set(answer.labels) and max(answer.labels.values(), default=0) < 2
+    assert (answer.map == 0).sum() > (plain.map == 0).sum()
+    [found] = model.detect(images[:1])
+    assert set(found.labels.tolist()) == {0}, "the countable label alone"
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_texts_are_encoded_once_for_all_runs(name, files, monkeypatch):
     from hardlook.networks.open_vocabulary.clip_text import CLIP
@@ -92,6 +107,9 @@ def test_texts_are_encoded_once_for_all_runs(name, files, monkeypatch):
     assert torch.equal(build(name, ROLE, args).text, first.text)
     with pytest.raises(ModelError, match="'NoneType' object is not callable"):
         build(name, ROLE, {**args, "templates": "a {label}"})
+    monkeypatch.setattr("hardlook.models.open_vocabulary.clip_segmenter.hash_sources", lambda paths: "changed")
+    with pytest.raises(ModelError, match="'NoneType' object is not callable"):
+        build(name, ROLE, args)
 
 
 @pytest.mark.parametrize("name", SMALL)
