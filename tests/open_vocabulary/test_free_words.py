@@ -19,6 +19,7 @@ from hardlook.harness.runs.evaluation import evaluate_batch
 from hardlook.harness.runs.launch import RunSettings, launch
 from hardlook.models.registry import build
 from hardlook.models.roles import PhrasedAnswer
+from hardlook.open_vocabulary import label_similarity
 from hardlook.open_vocabulary.free_words import (
     build_words_section,
     check_truth_names,
@@ -28,6 +29,8 @@ from hardlook.open_vocabulary.free_words import (
     name_phrases,
 )
 from hardlook.open_vocabulary.label_similarity import compute_label_pairs, compute_label_similarity, merge_label_senses
+from hardlook.open_vocabulary.miou import evaluation as miou_evaluation
+from hardlook.open_vocabulary.miou import scores as miou_scores
 from hardlook.open_vocabulary.options import SimilarityOptions
 from hardlook.similarity.free_words.phrases import parse_class_name
 from hardlook.world.vocabulary import BY_NAME
@@ -194,6 +197,17 @@ def test_a_run_is_killed_and_resumed(tmp_path):
     ]
     records = check_killed_and_resumed([*words, "--resamples", "20", "--batch-size", "1"], tmp_path, units=8)
     assert all(records["phrases"])
+
+
+def test_very_many_words_are_scored_without_a_matrix(monkeypatch):
+    records, options = make_records("open-miou", MODELS["open-miou"][1], {"hypernym": 0.5, "misspelled": 0.1}, **FREE)
+    benchmark = find_benchmark("open-miou")
+    expected = benchmark.score(records, options)
+    for module in (miou_evaluation, miou_scores, label_similarity):
+        monkeypatch.setattr(module, "MAX_MATRIX_LABELS", 10)
+    found = benchmark.score(records, options)
+    for one in HEADLINES["open-miou"]:
+        assert found.get(one).value == pytest.approx(expected.get(one).value, abs=1e-12)
 
 
 class Speaker:
