@@ -179,10 +179,9 @@ def draw_curves(runs: Sequence[Tested], clicks: str) -> CurveChart:
             continue
         values = np.stack([ious(one.intersection, one.union).mean(0) for one in chosen]).mean(0)
         steps = [float(step) for step in range(1, values.shape[1] + 1)]
-        trained = regime if regime == UNTRAINED else f"trained on {regime}"
         lines += [
-            Line(f"{trained}, {who}", steps, values[course].tolist())
-            for course, who in ((0, "centre clicks"), (1, f"{clicks}, group 1"))
+            Line(f"{regime}: {who}", steps, values[course].tolist())
+            for course, who in ((0, "centre clicks"), (1, f"{clicks} G1"))
         ]
     return CurveChart(f"IoU against clicks, test clicks: {clicks}", "", lines, "clicks", "mean IoU")
 

@@ -28,6 +28,7 @@ TOPICS = {
     "metacoco": "contexts", "concept-context-data": "contexts", "planting-contexts": "contexts",
     "spuriousness": "contexts", "quick-start": "contexts", "training": "contexts",
     "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks", "interactive-checkpoints": "clicks",
+    "robust-clicks": "clicks",
     "closed-miou": "labels", "open-miou": "labels", "open-ap": "labels", "open-pq": "labels", "similarity": "labels",
     "label-tables": "labels", "datasets": "labels", "open-vocabulary": "labels",
     "free-words": "labels",
