@@ -90,7 +90,8 @@ def run_one(one: Run, given: argparse.Namespace) -> None:
             "numbering": "category-id",
             "ignore": 0,
         }
-    hl.run("open-miou", model=model, out=given.out / "runs" / one.name, progress=not given.quiet, **options)
+    out = given.out / "runs" / one.name
+    hl.run("open-miou", model=model, out=out, progress=not given.quiet, report=given.pages, **options)
 
 
 def is_finished(folder: Path) -> bool:
@@ -145,6 +146,7 @@ def main() -> None:
         command.add_argument("--budget", default="", help="of each training; empty for the recipe's epochs")
         command.add_argument("--resamples", type=int, default=1000)
         command.add_argument("--part", default="1/1", help="2/3 runs the second of three parts, for several processes")
+        command.add_argument("--pages", action="store_true", help="write the report of every run, too")
         command.add_argument("--device", default="cpu")
         command.add_argument("--threads", type=int, default=1)
         command.add_argument("--quiet", action="store_true")

@@ -20,10 +20,13 @@ from hardlook.collect.results.rating_scores import score_likeness
 from hardlook.data.images import find_image, read_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.data.voc import open_devkit
+from hardlook.metrics.open_miou import open_miou
+from hardlook.open_vocabulary.label_similarity import compute_label_similarity
+from hardlook.open_vocabulary.miou.evaluation import sum_pairs
 from hardlook.open_vocabulary.record_columns import decode_label_map
 from hardlook.randomness import generator
 from hardlook.similarity.label_sets import load_label_set
-from hardlook.similarity.matrix_files import write_matrix
+from hardlook.similarity.labels import normalise_name
 from hardlook.similarity.measures import compute_similarity
 from open_vocabulary_study.plan import (
     BACKGROUND,
@@ -46,6 +49,7 @@ COCO_NAMES = {
 """COCO's words for VOC's classes, where they differ."""
 
 RATERS, NOISE = 3, 1.5
+SHUFFLES = 20
 PICTURED = ("2007_000063", "2007_005124", "2007_005273", "2008_003562")
 
 
@@ -54,7 +58,7 @@ def write_report(out: Path, docs: Path | None, *, test: Path, coco: Path | None)
     runs = find_runs(out)
     parts = [
         write_own_words(runs),
-        write_other_words(runs, out),
+        write_other_words(runs),
         write_coco(runs),
         write_ratings(),
     ]
@@ -118,7 +122,7 @@ def _describe_seeds(found: Sequence[hl.Run], split: str) -> list[str]:
     return cells
 
 
-def write_other_words(runs: Mapping[Run, hl.Run], out: Path) -> str:
+def write_other_words(runs: Mapping[Run, hl.Run]) -> str:
     """VOC's images with other words: vanilla, each word counted as what it was written for, and the six measures."""
     rows = []
     for text in TEXTS:
@@ -127,42 +131,51 @@ def write_other_words(runs: Mapping[Run, hl.Run], out: Path) -> str:
             run = runs.get(Run(model, "voc", kind))
             if run is None:
                 continue
-            vanilla = run.scores["miou"]
-            matrix = write_oracle(kind, run.records["names"][0].split("\n"), out / "words")
-            oracle = run.rescore(similarity=matrix, compare=("identity",)).scores["open-miou"]
-            measured = read_measures(run)
-            cells = []
-            for name in MEASURES:
-                gap = oracle.value - vanilla.value
-                share = f" ({(measured[name] - vanilla.value) / gap:.0%})" if gap > 0.02 else ""
-                cells.append(format_value(measured[name]) + share)
-            rows.append([text, kind, format_score(vanilla), format_score(oracle), *cells])
-    return make_table(["model", "words", "vanilla", "by what they were written for", *MEASURES], rows) if rows else ""
+            vanilla, meant = run.scores["miou"], score_meaning(run, kind)
+            measured, gap = read_measures(run), meant - vanilla.value
+            given = {name: measured[name] - vanilla.value for name in MEASURES}
+            shares = {name: f" ({value / gap:.0%})" if gap > 0.02 else "" for name, value in given.items()}
+            cells = [format_value(measured[name]) + shares[name] for name in MEASURES]
+            true = run.rescore(reading={"mean-over": "gt-only"}).scores
+            only = f"{format_value(true['miou'].value)}, {format_value(true['open-miou'].value)}"
+            rows.append([text, kind, format_score(vanilla), format_value(meant), *cells, only])
+            if text == TEXTS[0]:
+                shuffled = shuffle_words(run)
+                values = [format_value(shuffled[name]) for name in MEASURES]
+                rows.append([text, f"{kind}, shuffled", "", "", *values, ""])
+    head = ["model", "words", "vanilla", "by what was meant", *MEASURES, "mean over true classes: vanilla, path"]
+    return make_table(head, rows) if rows else ""
+
+
+def score_meaning(run: hl.Run, kind: str) -> float:
+    """The vanilla mIoU of a run in which each word counts as the class of VOC that it was written for."""
+    names = run.records["names"][0].split("\n")
+    counts = sum_pairs(run.records).table()
+    means = find_meanings(kind)
+    merged = np.zeros_like(counts)
+    for place, name in enumerate(names):
+        merged[:, names.index(means.get(name, name)) if means.get(name, name) in names else place] += counts[:, place]
+    merged[:, -1] += counts[:, -1]
+    return open_miou(merged, np.eye(len(names))).vanilla.miou
+
+
+def find_meanings(kind: str) -> dict[str, str]:
+    """The class of VOC that each word of a list was written for; of COCO's other words it is the background.
+
+    >>> find_meanings("narrower")["kitten"], find_meanings("coco133")["couch"], find_meanings("coco133")["cake"]
+    ('cat', 'sofa', 'background')
+    """
+    classes = [name for name, _ in list_words("own")]
+    if kind != "coco133":
+        return dict(zip((name for name, _ in list_words(kind)), classes, strict=True))
+    meant = {word: COCO_NAMES.get(word, word) for word in load_label_set("coco133").names}
+    return {word: name if name in classes else BACKGROUND for word, name in meant.items()}
 
 
 def read_measures(run: hl.Run) -> dict[str, float]:
     """Open mIoU by measure."""
     frame = run.slices("measure")
     return dict(zip(frame["measure"].to_list(), frame["value"].to_list(), strict=True))
-
-
-def write_oracle(kind: str, labels: Sequence[str], folder: Path) -> Path:
-    """A matrix in which a word has similarity 1 to the class that it was written for and 0 to all others.
-
-    `labels` are those of the run, true and predicted ones.
-    """
-    classes = [name for name, _ in list_words("own")]
-    if kind == "coco133":
-        words = list(load_label_set("coco133").names)
-        meant = [COCO_NAMES.get(word, word) for word in words]
-        meant = [name if name in classes else BACKGROUND for name in meant]
-    else:
-        words, meant = [name for name, _ in list_words(kind)], classes
-    means = {**dict(zip(words, meant, strict=True)), **{name: name for name in classes}}
-    same = np.array([[float(means.get(one, one) == means.get(other, other)) for other in labels] for one in labels])
-    path = folder / f"oracle-{kind}.csv"
-    write_matrix(path, same, labels)
-    return path
 
 
 def write_coco(runs: Mapping[Run, hl.Run]) -> str:
@@ -177,6 +190,10 @@ def write_coco(runs: Mapping[Run, hl.Run]) -> str:
         measured = read_measures(run)
         rows.append([name_run(one), one.words, format_score(run.scores["miou"]), format_score(run.scores["open-miou"])])
         rows[-1] += [format_value(measured[name]) for name in MEASURES[1:]]
+        if one.words == "coco133":
+            shuffled = shuffle_words(run)
+            values = [format_value(shuffled[name]) for name in MEASURES]
+            rows.append([f"{name_run(one)}, its words shuffled", one.words, "", *values])
     table = make_table(["model", "words", "vanilla mIoU", "open mIoU (path)", *MEASURES[1:]], rows)
     lines = []
     for name in MEASURES:
@@ -192,11 +209,45 @@ def write_coco(runs: Mapping[Run, hl.Run]) -> str:
     return "\n\n".join([table, ranks, write_verdicts(list(found.values()), names)])
 
 
+def shuffle_words(run: hl.Run) -> dict[str, float]:
+    """Open mIoU by measure of a run whose predicted words are exchanged at random, but the background: the mean of 20.
+
+    The masks stay; what a word says about them is lost. What is left is what a measure gives to any word.
+    """
+    options = run.scored.options
+    counts = sum_pairs(run.records).table()
+    names = run.records["names"][0].split("\n")
+    wanted = {normalise_name(name) for name in load_label_set(options.pred_labels).names} - {BACKGROUND}
+    places = np.array([place for place, name in enumerate(names) if normalise_name(name) in wanted])
+    rng = generator(0, "shuffled words")
+    tables = []
+    for _ in range(SHUFFLES):
+        order = np.arange(counts.shape[1])
+        order[places] = rng.permutation(places)
+        tables.append(counts[:, order])
+    found = {}
+    for measure in MEASURES:
+        matrix = compute_label_similarity(names, options.model_copy(update={"measure": measure})).matrix
+        found[measure] = float(np.mean([open_miou(table, matrix).open.miou for table in tables]))
+    return found
+
+
 def write_verdicts(found: Sequence[hl.Run], names: Sequence[str]) -> str:
-    """What `hl.compare` says of each pair under vanilla and open mIoU, where the two verdicts differ."""
-    compared = hl.compare(*found, names=list(names))
-    verdicts = {(one.name, one.first, one.second): one for one in compared.comparison.headline}
-    return "\n".join(f"- {sentence}" for sentence in compared.sentences) if verdicts else ""
+    """Pairs of models that `hl.compare` judges differently by vanilla and by open mIoU (path), and how many it does."""
+    frame = hl.compare(*found, names=list(names)).verdicts
+    rows, same = [], 0
+    for first, second in combinations(names, 2):
+        own = frame.filter((pl.col("first") == first) & (pl.col("second") == second))
+        cells = {row["score"]: row for row in own.iter_rows(named=True) if row["score"] in ("miou", "open-miou")}
+        if len(cells) < 2:
+            continue
+        if cells["miou"]["verdict"] == cells["open-miou"]["verdict"]:
+            same += 1
+            continue
+        told = [f"{one['verdict']}: {one['difference']:+.3f} (p {one['adjusted p']:.3f})" for one in cells.values()]
+        rows.append([first, second, *told])
+    text = f"{same} of {same + len(rows)} pairs of models have the same verdict by both."
+    return "\n\n".join([text, make_table(["first", "second", "vanilla", "open"], rows)] if rows else [text])
 
 
 def name_run(one: Run) -> str:
@@ -252,10 +303,10 @@ def write_scores(runs: Mapping[Run, hl.Run], path: Path) -> None:
 def draw_pictures(runs: Mapping[Run, hl.Run], folder: Path, test: Path, coco: Path | None) -> None:
     """Images, truth and predicted words of some images of VOC and of COCO."""
     devkit = open_devkit(test)
-    best = Training("efficientnet", "minilm", "all", 0).name
+    seen, sentences = (Training("efficientnet", text, "all", 0).name for text in TEXTS)
     unseen = Training("efficientnet", "glove", "fold1", 0).name
-    rows = [(Run(best, "voc", "own"), "VOC's words"), (Run(best, "voc", "narrower"), "narrower words")]
-    rows.append((Run(unseen, "voc", "own"), "bus, car, cat, chair, cow did not train"))
+    rows = [(Run(seen, "voc", "own"), "VOC's words"), (Run(seen, "voc", "narrower"), "narrower words")]
+    rows.append((Run(unseen, "voc", "own"), "without bus, car, cat, chair, cow"))
     chosen = [(runs[one], words) for one, words in rows if one in runs]
     known = set(devkit.ids("train"))
     if chosen:
@@ -270,7 +321,8 @@ def draw_pictures(runs: Mapping[Run, hl.Run], folder: Path, test: Path, coco: Pa
                 panels.append(draw_panel(image.read(), *read_prediction(run, name), words))
             strips.append(np.concatenate(panels, axis=1))
         write_picture(folder / "open-vocabulary-voc.jpg", strips)
-    chosen = [(runs[one], "COCO's 133 words") for one in (Run(best, "coco", "coco133"),) if one in runs]
+    rows = [(Run(seen, "coco", "coco133"), "GloVe"), (Run(sentences, "coco", "coco133"), "MiniLM")]
+    chosen = [(runs[one], title) for one, title in rows if one in runs]
     if chosen and coco is not None:
         labels = load_label_set("coco133")
         numbers = {int(number): place for place, number in enumerate(labels.category_ids.tolist())}
@@ -311,12 +363,12 @@ def draw_panel(
                 continue
             mask = small == number
             shown[mask] = (0.45 * shown[mask] + 0.55 * colours[number]).astype(np.uint8)
-            if mask.sum() < 0.01 * mask.size:
+            if mask.sum() < 0.02 * mask.size:
                 continue
             _, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
             largest = 1 + int(stats[1:, cv2.CC_STAT_AREA].argmax())
             y, x = (int(np.median(axis)) for axis in np.nonzero(parts == largest))
-            put_text(shown, names[number], (max(0, min(x - 20, width - 70)), y))
+            put_text(shown, names[number], (x - 20, y))
     framed = np.full((height + 22, width + 4, 3), 255, np.uint8)
     framed[20 : 20 + height, 2 : 2 + width] = shown
     put_text(framed, title, (4, 14), plain=True)
@@ -324,11 +376,14 @@ def draw_panel(
 
 
 def put_text(image: NDArray[np.uint8], text: str, where: tuple[int, int], *, plain: bool = False) -> None:
-    """White letters with a dark edge, or dark ones on paper."""
+    """White letters on a dark ground, or dark ones on paper; COCO's names of stuff without what follows the word."""
+    shown = text.removesuffix("-merged").removesuffix("-other").removesuffix("-stuff")
+    (width, height), below = cv2.getTextSize(shown, cv2.FONT_HERSHEY_SIMPLEX, 0.4, 1)
+    x, y = max(0, min(where[0], image.shape[1] - width - 2)), max(height + 1, where[1])
     if not plain:
-        cv2.putText(image, text, where, cv2.FONT_HERSHEY_SIMPLEX, 0.42, (0, 0, 0), 3, cv2.LINE_AA)
+        cv2.rectangle(image, (x - 1, y - height - 1), (x + width + 1, y + below), (40, 40, 40), -1)
     colour = (20, 20, 20) if plain else (255, 255, 255)
-    cv2.putText(image, text, where, cv2.FONT_HERSHEY_SIMPLEX, 0.42, colour, 1, cv2.LINE_AA)
+    cv2.putText(image, shown, (x, y), cv2.FONT_HERSHEY_SIMPLEX, 0.4, colour, 1, cv2.LINE_AA)
 
 
 def write_picture(path: Path, strips: Sequence[NDArray[np.uint8]]) -> None:

@@ -2,9 +2,11 @@
 
 import argparse
 import csv
+import doctest
 from pathlib import Path
+from types import SimpleNamespace
 
-import numpy as np
+import polars as pl
 import pytest
 
 pytest.importorskip("torch")
@@ -12,7 +14,6 @@ pytest.importorskip("lightning_fabric")
 
 import hardlook as hl
 from hardlook.errors import DataError
-from hardlook.similarity.matrix_files import read_matrix
 from hardlook.similarity.wordnet.nouns import load_nouns
 from hardlook.world.layouts import write_world
 from open_vocabulary_study import commands, conse, plan, report
@@ -20,8 +21,12 @@ from open_vocabulary_study import commands, conse, plan, report
 
 def make_options(out, test, **changes):
     common = {"split": "train", "seeds": 1, "only": "", "budget": "96images", "resamples": 50, "device": "cpu",
-              "threads": 1, "quiet": True, "part": "1/1", "coco": None, "docs": None}  # fmt: skip
+              "threads": 1, "quiet": True, "part": "1/1", "pages": False, "coco": None, "docs": None}  # fmt: skip
     return argparse.Namespace(**{**common, "out": out, "test": test, **changes})
+
+
+def test_doctests():
+    assert doctest.testmod(report).failed == 0
 
 
 def test_names_are_unique_and_the_first_trainings_are_those_that_most_runs_need():
@@ -42,14 +47,21 @@ def test_every_word_has_a_sense_and_none_is_there_twice(kind, tmp_path):
     assert [row["name"] for row in rows] == [name for name, _ in words]
 
 
-def test_the_oracle_counts_a_word_as_what_it_was_written_for(tmp_path):
-    labels = ["background", "cat", "dog", "kitten", "puppy", "house"]
-    matrix = read_matrix(report.write_oracle("narrower", labels, tmp_path))
-    expected = np.eye(6)
-    expected[1, 3] = expected[3, 1] = expected[2, 4] = expected[4, 2] = 1
-    assert matrix.names == tuple(labels) and (matrix.values == expected).all()
-    coco = read_matrix(report.write_oracle("coco133", ["background", "sofa", "couch", "grass-merged"], tmp_path)).values
-    assert coco[1, 2] == coco[0, 3] == 1 and coco[1, 3] == 0
+def test_a_word_counts_as_what_it_was_written_for():
+    names = ["background", "cat", "dog", "kitten", "puppy"]
+    # 4 pixels of cat: 3 called kitten, 1 puppy; 2 of dog, called puppy; 4 of background, 1 of them called kitten.
+    cells = {(1, 3): 3, (1, 4): 1, (2, 4): 2, (0, 0): 3, (0, 3): 1}
+    frame = pl.DataFrame(
+        {
+            "labels": [5],
+            "names": ["\n".join(names)],
+            "cells": [[true * 6 + called for true, called in cells]],
+            "pixels": [list(cells.values())],
+        }
+    )
+    run = SimpleNamespace(records=frame)
+    assert report.score_meaning(run, "narrower") == pytest.approx((3 / 4 + 3 / 5 + 2 / 3) / 3)
+    assert report.find_meanings("coco133")["grass-merged"] == "background"
 
 
 def test_imagenet_has_a_thousand_names():
