@@ -1,6 +1,7 @@
 """The cost of a run's model: measured once, kept beside the run, never in the way of its scores."""
 
 import json
+import sys
 import warnings
 from dataclasses import replace
 
@@ -85,6 +86,15 @@ def test_what_goes_wrong_is_a_warning(run, rclicks, error):
     with pytest.warns(RunWarning, match=r"the cost of disc was not measured: (RuntimeError: CUDA|no such|MemoryError)"):
         measure_cost(broken, run, threads=1)
     assert not (run.folder / "cost.json").exists() and build_costs_sections(broken, [run.folder]) == []
+
+
+def test_a_model_on_a_gpu_without_torch(run, rclicks, monkeypatch):
+    benchmark, _ = rclicks
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setitem(run.manifest["model"], "device", "cuda:0")
+    fixed = replace(benchmark, cost_measure=replace(benchmark.cost_measure, measure=lambda named, threads: {"cost": 1}))
+    measure_cost(fixed, run, threads=1)
+    assert json.loads((run.folder / "cost.json").read_text()) == {"cost": 1}
 
 
 def test_an_unfinished_run_and_benchmarks_without_costs_have_none(tmp_path, run, rclicks):

@@ -47,8 +47,9 @@ def measure_cost(benchmark: Benchmark, run: Run, *, threads: int, say: Callable[
         warnings.warn(f"the cost of {run.folder.name} was not measured: {shorten(told)}", RunWarning, stacklevel=2)
     del named
     gc.collect()
-    if str(model["device"]).startswith("cuda"):
-        sys.modules["torch"].cuda.empty_cache()
+    # A model on a GPU need not be one of torch.
+    if str(model["device"]).startswith("cuda") and (torch := sys.modules.get("torch")) is not None:
+        torch.cuda.empty_cache()
 
 
 def build_costs_sections(benchmark: Benchmark, folders: Sequence[Path]) -> list[Section]:
