@@ -14,6 +14,7 @@ from hardlook.api.preset_runs import plan_preset
 from hardlook.errors import DataError, OptionError, RunWarning
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.rerun_command import build_rerun_command
+from hardlook.models.roles import PhrasedAnswer
 
 FEW = {"resamples": 0, "progress": False, "report": False}
 
@@ -179,6 +180,24 @@ def test_several_models_with_the_words_of_the_dataset(semantic, tmp_path):
     assert runs[0].manifest["options"]["pred_labels"] == "ade150"
     found = {row.method: (row.folder, row.values["vanilla"]) for row in runs.table.runs}
     assert found["Painter"][0] == "ade20k/Painter" and found["OtherPainter"][1] > found["Painter"][1]
+
+
+class Talker:
+    """Calls every pixel `the walls`, in words of its own."""
+
+    labels, free_words = (), True
+
+    def segment(self, images):
+        return [PhrasedAnswer(np.zeros(image.shape[:2], np.int32), ["the walls"]) for image in images]
+
+
+def test_a_model_with_words_of_its_own_gets_no_labels(semantic, tmp_path):
+    data = {"ade20k": semantic, "pascal-context": semantic}
+    with pytest.warns(RunWarning):
+        runs = hl.run("open-miou", model=Talker(), preset="cross-dataset", data=data, out=tmp_path, **FEW,
+                      pred_words="free")  # fmt: skip
+    assert [run.manifest["options"]["pred_labels"] for run in runs] == [None, None]
+    assert runs["ade20k"].scorecard.get("miou").value > 0
 
 
 def test_arguments_of_a_model_name_the_dataset_and_its_labels():

@@ -99,7 +99,8 @@ def is_whole_preset(name: Any) -> bool:
 def plan_preset(benchmark: Benchmark, name: str, given: Mapping[str, Any], *, has_model: bool) -> PresetPlan:
     """The runs of a preset for the options `given` (with `data`, `gt`, `pred`), checked before anything runs.
 
-    With a model, the words it may choose from are the labels of each dataset, unless `pred_labels` is given.
+    With a model, the words it may choose from are the labels of each dataset, unless `pred_labels` is given or its
+    words are free.
     """
     preset, _ = find_preset(benchmark.card.presets(), name)
     data = dict(given.get("data") or {})
@@ -128,7 +129,7 @@ def plan_preset(benchmark: Benchmark, name: str, given: Mapping[str, Any], *, ha
         planned = PlannedPart(part, own, {DATASET: part.data, LABELS: labels})
         if pred is not None:
             own["pred"] = Path(planned.fill({"pred": str(pred)})["pred"])
-        elif has_model and labels and given.get("pred_labels") is None:
+        elif has_model and labels and given.get("pred_labels") is None and given.get("pred_words") != "free":
             own["pred_labels"] = labels
         runs[part.data] = planned
     return PresetPlan(preset, runs, tuple(part for part in preset.parts if part not in chosen))
