@@ -133,3 +133,32 @@ def test_objects_of_other_datasets(tmp_path):
     folder = write_world(tmp_path / "berkeley", "isegm", count=4)
     given = prepare_objects(ObjectDataOptions({"mine": folder}), make_recipe())
     assert len(given.training) and given.facts["objects"] == "masks of objects"
+
+
+def test_copies_are_found_where_two_datasets_have_the_same_names(tmp_path):
+    folders = {name: write_world(tmp_path / name, "isegm", count=3, seed=seed) for seed, name in enumerate(("a", "b"))}
+    first = {name: sorted((folder / "data_GT").iterdir())[0] for name, folder in folders.items()}
+    assert first["a"].name == first["b"].name and first["a"].read_bytes() != first["b"].read_bytes()
+    for name in folders:
+        tested = tmp_path / f"tested {name}"
+        tested.mkdir()
+        shutil.copy(first[name], tested / f"other{first[name].suffix}")
+        given = prepare_objects(ObjectDataOptions(folders, exclude=tested), make_recipe())
+        assert given.facts["leak_check"]["copies"] == [f"{first[name].stem} shows other{first[name].suffix}"]
+        assert sorted(given.names).count(first[name].stem) == 1 and len(given.names) == 5
+
+
+def test_what_the_mask_of_a_copy_ignores_may_be_an_object(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 255, (40, 60, 3), np.uint8)
+    for stem, left in (("cup", 0), ("cup2", 30)):
+        mask = np.zeros((40, 60), np.uint8)
+        mask[:, left : left + 20], mask[:, left + 20 : left + 30] = 255, 128
+        if stem == "cup":
+            mask[:, 30:35] = 128  # a part of the other object
+        for folder, content in (("images", pixels), ("masks", mask)):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            PIL.Image.fromarray(content).save(tmp_path / folder / f"{stem}.png")
+    given = prepare_objects(ObjectDataOptions({"mine": tmp_path}), make_recipe())
+    assert given.names == ("cup",)
+    found = given.images.classes[0, 0, :60].tolist()
+    assert found == [1] * 20 + [255] * 10 + [2] * 20 + [255] * 10

@@ -182,18 +182,24 @@ class _ReadObjects:
 
     def __call__(self) -> tuple[NDArray[np.uint8], ObjectMap, int]:
         targets = [one.read_target() for one in self.instances]
-        return self.instances[0].read(), *_number([one.mask for one in targets], targets[0].ignore)
+        masks = [one.mask for one in targets]
+        # Copies of an image have masks of their own: what one ignores may be the object of another.
+        ignored = np.any([one.ignore for one in targets], axis=0) & ~np.any(masks, axis=0)
+        return self.instances[0].read(), *_number(masks, ignored)
 
 
 def _leave_out(sources: Sequence[_Source], options: ObjectDataOptions) -> tuple[list[_Source], dict[str, Any]]:
     """The images that are neither excluded nor show a picture that is, and counts."""
     excluded = read_excluded(options.exclude)
     present = [one for one in sources if one.name not in excluded]
-    copies = find_copies({one.name: one.path for one in present if one.path is not None}, options.exclude)
-    kept = [one for one in present if one.name not in copies]
+    # By place: images of two datasets may have one name.
+    paths = {str(place): one.path for place, one in enumerate(present) if one.path is not None}
+    copies = find_copies(paths, options.exclude)
+    kept = [one for place, one in enumerate(present) if str(place) not in copies]
     leaks: dict[str, Any] = {"excluded_by_name": len(sources) - len(present), "copies_of_excluded": len(copies)}
     if copies:
-        leaks["copies"] = [f"{name} shows {other}" for name, other in sorted(copies.items())[:5]]
+        shown = sorted((present[int(place)].name, other) for place, other in copies.items())
+        leaks["copies"] = [f"{name} shows {other}" for name, other in shown[:5]]
     if not kept:
         raise DataError(f"all {len(sources)} images are excluded", remedy="check --data and --exclude")
     return kept, {"images": len(sources), "leak_check": leaks}
