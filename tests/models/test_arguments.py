@@ -89,9 +89,11 @@ def test_what_does_not_fit_is_refused_in_words(key, text, expected):
 def test_unknown_and_missing_arguments_are_named():
     with pytest.raises(ModelError, match="no argument 'sice'") as caught:
         convert_arguments("mine", Model, {"sice": "1"})
-    assert "size: int" in caught.value.remedy
-    with pytest.raises(ModelError, match="needs a value for 'size'"):
+    assert caught.value.remedy.startswith("did you mean 'size'? it accepts size: int")
+    with pytest.raises(ModelError, match="needs a value for 'size'") as caught:
         convert_arguments("mine", Model, {})
+    assert caught.value.remedy.startswith("--model-arg size=VALUE; it accepts")
+    assert "words: Sequence[str] = ()" in caught.value.remedy
 
 
 def test_defaults_complete_the_arguments():

@@ -12,7 +12,7 @@ from hardlook.cli.printing import print_output
 from hardlook.report.json_values import dump_json
 
 FEW, ONE, WORDS = "Few-shot methods", "One-shot networks", "Word projections"
-CLICKS = "Interactive networks"
+CLICKS, SHARED = "Interactive networks", "All networks and word projections"
 
 
 def train(
@@ -80,14 +80,22 @@ def train(
     fold: Annotated[
         int | None,
         typer.Option(
-            "--fold", min=0, help="The fold whose classes are not trained; without it all.", rich_help_panel=ONE
+            "--fold",
+            min=0,
+            help="The fold whose classes are not trained; without it all. Not for interactive networks.",
+            rich_help_panel=SHARED,
         ),
     ] = None,
-    folds: Annotated[int | None, typer.Option("--folds", min=2, help="How many (4).", rich_help_panel=ONE)] = None,
-    split: Annotated[
-        str | None, typer.Option("--split", help="A list of a VOC devkit, such as train.", rich_help_panel=ONE)
+    folds: Annotated[
+        int | None, typer.Option("--folds", min=2, help="How many folds (4).", rich_help_panel=SHARED)
     ] = None,
-    labels: Annotated[Path | None, typer.Option("--labels", help="A file of class names.", rich_help_panel=ONE)] = None,
+    split: Annotated[
+        str | None, typer.Option("--split", help="A list of a VOC devkit, such as train.", rich_help_panel=SHARED)
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", help="A file of class names. Not for interactive networks.", rich_help_panel=SHARED),
+    ] = None,
     selection: Annotated[
         str | None,
         typer.Option(
@@ -96,7 +104,7 @@ def train(
     ] = None,
     exclude: Annotated[
         Path | None,
-        typer.Option("--exclude", help="Images that do not train: a list, or a folder.", rich_help_panel=ONE),
+        typer.Option("--exclude", help="Images that do not train: a list, or a folder.", rich_help_panel=SHARED),
     ] = None,
     saliency: Annotated[
         str | None, typer.Option("--saliency", help="The saliency model of sgtss (u2netp).", rich_help_panel=ONE)
@@ -107,7 +115,7 @@ def train(
     ] = None,
     held_back: Annotated[
         float | None,
-        typer.Option("--held-back", help="Share of images that choose the weights (0.1).", rich_help_panel=ONE),
+        typer.Option("--held-back", help="Share of images that choose the weights (0.1).", rich_help_panel=SHARED),
     ] = None,
     validation_pairs: Annotated[
         int | None,
@@ -144,7 +152,7 @@ def train(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a few-shot method, a one-shot network or a word projection; the folder is a model for `hardlook run`.
+    """Train a few-shot method, a one-shot or interactive network, or a word projection: a model for `hardlook run`.
 
     Examples:
       hardlook train protonet --backbone resnet12 --data root=planted --budget 10min --out weights/protonet

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import types
@@ -44,8 +45,11 @@ def convert_arguments(name: str, factory: Callable[..., Any], args: Mapping[str,
     remedy = "it accepts " + ("; ".join(list_arguments(factory)) or "no arguments")
     unknown = [] if open_ended else [key for key in args if key not in parameters]
     if unknown:
+        near = difflib.get_close_matches(unknown[0], parameters, n=1)
+        remedy = f"did you mean {near[0]!r}? {remedy}" if near else remedy
         raise ModelError(f"the model {name!r} has no argument {', '.join(map(repr, unknown))}", remedy=remedy)
     if missing := [p.name for p in parameters.values() if p.default is _EMPTY and p.name not in args]:
+        remedy = " ".join(f"--model-arg {each}=VALUE" for each in missing) + f"; {remedy}"
         raise ModelError(f"the model {name!r} needs a value for {', '.join(map(repr, missing))}", remedy=remedy)
     annotations = _annotations(factory)
     converted = {}
@@ -110,7 +114,9 @@ def _format_parameter(parameter: inspect.Parameter, annotations: Mapping[str, An
 
 def _format_type(expected: Any) -> str:
     plain = isinstance(expected, type) and not typing.get_args(expected)
-    return expected.__name__ if plain else str(expected).replace("typing.", "").replace("pathlib.", "")
+    if plain:
+        return str(expected.__name__)
+    return str(expected).replace("typing.", "").replace("pathlib.", "").replace("collections.abc.", "")
 
 
 def _type_of_default(parameter: inspect.Parameter | None) -> Any:

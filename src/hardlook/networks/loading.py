@@ -57,7 +57,8 @@ class KeyDifferences:
 def load_state_dict(path: Path) -> LoadedWeights:
     """Read a `.safetensors` file, or a torch file with `weights_only=True`, onto the CPU."""
     if not path.is_file():
-        raise DataError("the weights file does not exist", file=path, remedy="give the path of a file with --weights")
+        remedy = "give the path of an existing file, as --weights or as the --model-arg that names it"
+        raise DataError("the weights file does not exist", file=path, remedy=remedy)
     content = _read_safetensors(path) if path.suffix == ".safetensors" else read_torch(path)
     return LoadedWeights(_unwrapped(content, path), fingerprints.hash_file(path), path)
 

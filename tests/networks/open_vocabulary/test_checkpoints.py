@@ -76,8 +76,9 @@ def test_the_missing_file_and_what_it_must_hold_are_named(name, files):
     with pytest.raises(ModelError, match=r"the file (lacks .* of the .*|holds no) weights of CLIP") as caught:
         LOADERS[name](files / "own.pth")
     assert "own.pth" in str(caught.value) and "clip=FILE: the weights of OpenAI's tiny" in str(caught.value)
-    with pytest.raises(ModelError, match=f"not one of {TITLES[name]}"):
+    with pytest.raises(ModelError, match=f"not one of {TITLES[name]}") as caught:
         LOADERS[name](files / "clip.bin", files / "clip.bin")
+    assert f"the authors of {TITLES[name]} as weights" in caught.value.remedy
     with pytest.raises(DataError, match="does not exist"):
         LOADERS[name](files / "nowhere.pth")
 

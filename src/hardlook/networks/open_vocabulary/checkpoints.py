@@ -131,9 +131,8 @@ def find_size(state: Mapping[str, Tensor], keys: Mapping[str, int], sizes: Mappi
               *, title: str, file: Path) -> str:  # fmt: skip
     """The name of the size whose lengths are those of the entries `keys`, each along the axis given with it."""
     if missing := [key for key, axis in keys.items() if key not in state or state[key].ndim <= axis]:
-        raise ModelError(
-            f"the file has no {missing[0]}: not one of {title}", file=file, remedy="give clip=FILE for weights of CLIP"
-        )
+        remedy = f"give the file of the authors of {title} as weights; a CLIP alone is given as clip=FILE"
+        raise ModelError(f"the file has no {missing[0]}: not one of {title}", file=file, remedy=remedy)
     lengths = tuple(state[key].shape[axis] for key, axis in keys.items())
     name = next((name for name, own in sizes.items() if own == lengths), None)
     if name is None:
