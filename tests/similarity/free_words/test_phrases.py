@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hardlook.errors import DataError
+from hardlook.similarity.free_words import phrases
 from hardlook.similarity.free_words.phrases import (
     BREAKS,
     check_known,
@@ -252,3 +253,10 @@ def test_any_text_has_a_class_name_on_one_line(text):
     (found,) = map_phrases([text])
     assert found.phrase == text and found.class_name.splitlines() == [found.class_name]
     assert parse_class_name(found.class_name) is not None
+
+
+def test_long_phrases_without_a_participle_are_not_searched_for_compounds(monkeypatch):
+    asked, is_entry = [], phrases._is_entry
+    monkeypatch.setattr(phrases, "_is_entry", lambda text, names: asked.append(text) or is_entry(text, names))
+    assert find_synset(f"{'very ' * 50}old car") == "car.n.01"
+    assert len(asked) < 60, "else the number of words to the power of three"

@@ -408,15 +408,16 @@ def _make_head(text: str, names: Mapping[str, str], others: Iterable[str]) -> _H
 def _cut_at_verb(words: Sequence[str], names: Mapping[str, str]) -> int:
     """How many words come before a participle such as `riding`, which follows a noun and is no thing itself."""
     for place in range(1, len(words)):
+        if not words[place].endswith("ing") or _is_thing(words[place]):
+            continue
         compound = any(
             _is_entry(" ".join(words[start:stop]), names)
             for start in range(place + 1)
             for stop in range(place + 1, len(words) + 1)
             if stop - start > 1
         )
-        if words[place].endswith("ing") and not compound and not _is_thing(words[place]):
-            if any(_is_entry(word, names) for word in words[:place]):
-                return place
+        if not compound and any(_is_entry(word, names) for word in words[:place]):
+            return place
     return len(words)
 
 
