@@ -21,7 +21,7 @@ from hardlook.networks.few_shot.support_heads import HeadTraining, heads_in_span
 from hardlook.randomness import generator
 from hardlook.training.augmentation import Draws, ImageStore, draw_augmentations
 from hardlook.training.few_shot_data import EpisodeRows, FewShotData, Rows
-from hardlook.training.loop import Stage, StepLoss
+from hardlook.training.loop import Stage, StepLoss, place_marks
 from hardlook.training.optimisers import build_optimiser
 from hardlook.training.recipes import Recipe, StagePlan
 from hardlook.training.schedules import compute_rate
@@ -127,10 +127,7 @@ class FewShotTrainee:
         self.stages: Sequence[Stage] = [
             Stage(plan.recipe.stage, plan.first, plan.last, plan.recipe.clip, plan.recipe.ema) for plan in self.plans
         ]
-        total = self.plans[-1].last
-        self.marks: Sequence[int] = sorted(
-            {round(total * part / validations) for part in range(1, validations + 1)} - {0}
-        )
+        self.marks: Sequence[int] = place_marks(self.plans[-1].last, validations)
         self._stage = 0
 
     def start_stage(self, stage: Stage) -> Optimizer:

@@ -85,6 +85,15 @@ class Trainee(Protocol):
         """The scores by which weights are chosen, by the name of the selection."""
 
 
+def place_marks(steps: int, validations: int) -> list[int]:
+    """The steps, of `steps`, after which a network is validated: `validations` of them at most, the last one included.
+
+    >>> place_marks(10, 4), place_marks(2, 4)
+    ([2, 5, 8, 10], [1, 2])
+    """
+    return sorted({round(steps * part / validations) for part in range(1, validations + 1)} - {0})
+
+
 class Store(Protocol):
     """Where a training is kept."""
 

@@ -24,7 +24,7 @@ from hardlook.networks.one_shot.catalogue import find_network, has_released_read
 from hardlook.networks.one_shot.network import IGNORED, OneShotNetwork
 from hardlook.randomness import generator
 from hardlook.training.folder import estimate_images, fingerprint_weights, fix_budget, is_finished, train_in_folder
-from hardlook.training.loop import Stage, StepLoss
+from hardlook.training.loop import Stage, StepLoss, place_marks
 from hardlook.training.one_shot_recipes import OneShotRecipe, plan_training
 from hardlook.training.optimisers import build_from_groups
 from hardlook.training.recipes import Budget, StagePlan
@@ -195,9 +195,7 @@ class OneShotTrainee:
         self.plans: tuple[StagePlan, ...] = plan_training(recipe, self.sampler.per_epoch, budget_images)
         plan = self.plans[0]
         self.stages: Sequence[Stage] = [Stage(recipe.stage.stage, plan.first, plan.last, recipe.stage.clip)]
-        self.marks: Sequence[int] = sorted(
-            {round(plan.last * part / validations) for part in range(1, validations + 1)} - {0}
-        )
+        self.marks: Sequence[int] = place_marks(plan.last, validations)
         self._points: dict[tuple[int, int], NDArray[np.float64]] = {}
         self._order = {number: place + 1 for place, number in enumerate(data.training)}
 

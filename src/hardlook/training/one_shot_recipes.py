@@ -11,12 +11,19 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from typing import Any
 
 from hardlook.errors import OptionError
-from hardlook.training.recipes import StagePlan, StageRecipe, change_stage, parse_stage, parse_value
+from hardlook.training.recipes import (
+    StagePlan,
+    StageRecipe,
+    change_stage,
+    list_stage_settings,
+    parse_stage,
+    parse_value,
+)
 from hardlook.training.segmentation_images import AUGMENTATIONS, FITS
 
 DRAWN_BY = ("images", "classes", "lines")
@@ -95,8 +102,7 @@ def read_rows() -> list[dict[str, str]]:
 
 def change_one_shot_recipe(recipe: OneShotRecipe, given: Mapping[str, Any]) -> OneShotRecipe:
     """The recipe with other values, such as `lr=0.01`, `size=321` or `option.NAME=...` of the network."""
-    stage_names = {one.name for one in fields(StageRecipe)} - {"stage", "schedule", "part_lr", "tasks", "episodes"}
-    stage_names |= {"schedule", "gamma", "every", "milestones", "warm_up"}
+    stage_names = list_stage_settings(episodes=False)
     for key, value in given.items():
         scope, _, name = key.rpartition(".")
         if scope == "option":

@@ -142,9 +142,19 @@ _SCHEDULE = {"schedule": "kind", "gamma": "gamma", "every": "every", "milestones
 _COMMON = ("ways", "shots", "queries", "augment")
 
 
+def list_stage_settings(*, episodes: bool = True) -> set[str]:
+    """The settings of a stage that `change_stage` changes; without `episodes`, none of those of tasks.
+
+    >>> sorted(list_stage_settings() - list_stage_settings(episodes=False))
+    ['episodes', 'tasks']
+    """
+    fixed = {"stage", "schedule", "part_lr"} if episodes else {"stage", "schedule", "part_lr", "tasks", "episodes"}
+    return {one.name for one in fields(StageRecipe)} - fixed | set(_SCHEDULE)
+
+
 def change_recipe(recipe: Recipe, given: Mapping[str, Any]) -> Recipe:
     """The recipe with other values: `lr=0.01` of all stages, `classes.lr=0.1` of one, `option.NAME` of the method."""
-    stage_names = {one.name for one in fields(StageRecipe)} - {"stage", "schedule", "part_lr"} | set(_SCHEDULE)
+    stage_names = list_stage_settings()
     for key, value in given.items():
         scope, _, name = key.rpartition(".")
         if scope in ("option", "backbone"):

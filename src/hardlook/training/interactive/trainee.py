@@ -31,7 +31,7 @@ from hardlook.training.folder import estimate_images, fingerprint_weights, fix_b
 from hardlook.training.interactive.crops import Objects, change_colours, draw_colours, draw_object_crops, fit_objects
 from hardlook.training.interactive.losses import compute_interactive_loss
 from hardlook.training.interactive.recipes import InteractiveRecipe, plan_training
-from hardlook.training.loop import Calls, Stage, StepLoss
+from hardlook.training.loop import Calls, Stage, StepLoss, place_marks
 from hardlook.training.optimisers import build_from_groups
 from hardlook.training.recipes import Budget, StagePlan
 from hardlook.training.schedules import compute_rate
@@ -168,9 +168,7 @@ class InteractiveTrainee:
         self.plans: tuple[StagePlan, ...] = plan_training(recipe, len(data.training), budget_images)
         plan, own = self.plans[0], recipe.stage
         self.stages: Sequence[Stage] = [Stage(own.stage, plan.first, plan.last, own.clip, own.ema)]
-        self.marks: Sequence[int] = sorted(
-            {round(plan.last * part / validations) for part in range(1, validations + 1)} - {0}
-        )
+        self.marks: Sequence[int] = place_marks(plan.last, validations)
         self._places: dict[tuple[int, int], tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
 
     def start_stage(self, stage: Stage) -> Optimizer:

@@ -11,12 +11,20 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from typing import Any
 
 from hardlook.errors import OptionError
-from hardlook.training.recipes import ANY, StagePlan, StageRecipe, change_stage, parse_stage, parse_value
+from hardlook.training.recipes import (
+    ANY,
+    StagePlan,
+    StageRecipe,
+    change_stage,
+    list_stage_settings,
+    parse_stage,
+    parse_value,
+)
 
 DEFAULT_ENCODER, DEFAULT_TEXT = "efficientnet-lite0", "glove"
 AS_BACKGROUND = ("ignored", "background")
@@ -92,8 +100,7 @@ def read_rows() -> list[dict[str, str]]:
 
 def change_projection_recipe(recipe: ProjectionRecipe, given: Mapping[str, Any]) -> ProjectionRecipe:
     """The recipe with other values: `lr=0.01`, `hidden=256`; `encoder.NAME` and `text.NAME` are arguments of these."""
-    stage_names = {one.name for one in fields(StageRecipe)} - {"stage", "schedule", "part_lr", "tasks", "episodes"}
-    stage_names |= {"schedule", "gamma", "every", "milestones", "warm_up"}
+    stage_names = list_stage_settings(episodes=False)
     for key, value in given.items():
         scope, _, name = key.partition(".")
         changes: dict[str, Any]

@@ -25,7 +25,7 @@ from hardlook.fingerprints import hash_array
 from hardlook.networks.open_vocabulary.projection import SemanticProjection
 from hardlook.randomness import generator
 from hardlook.training.folder import estimate_images, fix_budget, is_finished, train_in_folder
-from hardlook.training.loop import Stage, StepLoss
+from hardlook.training.loop import Stage, StepLoss, place_marks
 from hardlook.training.optimisers import build_optimiser
 from hardlook.training.projection.recipes import ProjectionRecipe, plan_training
 from hardlook.training.recipes import Budget, StagePlan
@@ -93,9 +93,7 @@ class ProjectionTrainee:
         self.stages: Sequence[Stage] = [
             Stage(recipe.stage.stage, plan.first, plan.last, recipe.stage.clip, recipe.stage.ema)
         ]
-        self.marks: Sequence[int] = sorted(
-            {round(plan.last * part / validations) for part in range(1, validations + 1)} - {0}
-        )
+        self.marks: Sequence[int] = place_marks(plan.last, validations)
 
     def start_stage(self, stage: Stage) -> Optimizer:
         """The recipe's optimiser of all parameters."""
