@@ -3,7 +3,7 @@
 >>> model = build("planted-segmenter", "semantic-segmenter", {"sibling": "0.3"})
 >>> model.faults.sibling, find("planted-segmenter").card.roles
 (0.3, ('semantic-segmenter',))
->>> [card.name for card in list_models("*segmenter", role="semantic-segmenter")]
+>>> [card.name for card in list_models("planted-s*", role="semantic-segmenter")]
 ['planted-segmenter']
 
 A name is looked up among the built-in models (`built_in.toml`) and those added with `@register`, then among the entry
