@@ -65,7 +65,7 @@ def test_a_unit_that_cannot_be_read_fails_before_the_model_sees_it():
 def test_a_model_that_breaks_its_contract_is_named_with_the_unit():
     outcome = evaluate_batch(BENCHMARK, UNITS[:1], model("WrongSize"))
     assert "WrongSize: map: expected shape (H, W) = (120, 160), got (119, 160)" in outcome.failures[0].error
-    assert "unit: scene-0000" in outcome.failures[0].error
+    assert "; unit: scene-0000" in outcome.failures[0].error
 
 
 def test_a_lost_batch_fails_unit_by_unit():

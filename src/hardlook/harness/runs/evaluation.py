@@ -197,7 +197,7 @@ def _evaluate_and_check(benchmark: Benchmark, units: Sequence[Unit], model: Any)
 
 def _make_failure(unit: str, stage: str, error: BaseException) -> Failure:
     text = "".join(traceback.format_exception(error))
-    message = str(error).replace("\n", "; ")
+    message = "; ".join(line.strip() for line in str(error).splitlines())
     return Failure(unit, stage, f"{type(error).__name__}: {message}", text)
 
 
