@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.families import PREFIXES, load_family
-from hardlook.models.registry import ModelCard, find, list_models
+from hardlook.models.registry import PROJECTION, ModelCard, find, list_models
 from hardlook.models.roles import ROLES
 
 
@@ -71,12 +71,11 @@ def _list_interactive(pattern: str) -> ModelList:
 
 
 def _list_projections(pattern: str) -> ModelList:
-    name = "semantic-projection"
     summary = "pixel features projected into a space of word vectors (Xian et al., CVPR 2019): any words are labels"
     card = ModelCard(
-        name, ("semantic-segmenter",), summary, "MIT", "train", origin="hardlook train", marks=("trained",)
+        PROJECTION, ("semantic-segmenter",), summary, "MIT", "train", origin="hardlook train", marks=("trained",)
     )
-    return ModelList([card] if fnmatchcase(name, pattern) else [])
+    return ModelList([card] if fnmatchcase(PROJECTION, pattern) else [])
 
 
 def _list_one_shot(pattern: str) -> ModelList:

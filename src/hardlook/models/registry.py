@@ -37,6 +37,9 @@ from hardlook.models.families import load_family, split_name
 from hardlook.models.roles import ROLES
 from hardlook.reading import read_json, reading
 
+PROJECTION = "semantic-projection"
+"""The method of word projections: a name for `hardlook train`, and no model before that."""
+
 MARKS = {
     "GL": "pretrained on the labels of all training classes",
     "LL": "trained on tasks, with the labels of each task",
@@ -143,12 +146,14 @@ def find(name: str, role: str | None = None) -> RegistryEntry:
     if ":" in name:
         return RegistryEntry(replace(read_card(import_dotted(name), name), origin="dotted name"), name)
     hint = suggest_names(name, role, (entry.card for entry in _REGISTERED.values()), [point.name for point in points])
-    if name in (one.name for one in _list_trainable()):
-        remedy = f"hardlook train {name} --data root=DIR --out weights/{name}, then --model weights/{name}"
+    if name == PROJECTION or name in (one.name for one in _list_trainable()):
+        data = "voc" if name == PROJECTION else "root"
+        remedy = f"hardlook train {name} --data {data}=DIR --out weights/{name}, then --model weights/{name}"
         raise ModelError(f"{name!r} is a method that has to be trained first", remedy=remedy)
     listed = f"`hardlook models --role {role}` lists those that fit" if role else "`hardlook models` lists them all"
     libraries = "models of timm, torchvision and transformers are timm:NAME, torchvision:NAME and hf:NAME"
-    remedy = f"{hint}{listed}; {libraries}; a class of your own is named package.module:Class"
+    own = "a folder of `hardlook train` is named by its path, a class of your own package.module:Class"
+    remedy = f"{hint}{listed}; {libraries}; {own}"
     raise ModelError(f"there is no model {name!r}", remedy=remedy)
 
 

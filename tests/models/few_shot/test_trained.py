@@ -126,8 +126,12 @@ def test_methods_to_train_are_listed_with_their_marks():
     assert cards["protonet"].marks == ("LL", "trained", "checked") and cards["protonet"].origin == "hardlook train"
     assert cards["maml"].marks == ("LL", "TT", "trained", "checked")
     assert cards["rfs"].marks == ("GL", "TT", "trained", "checked")
-    with pytest.raises(ModelError, match="has to be trained first"):
+    with pytest.raises(ModelError, match="has to be trained first") as caught:
         find("protonet", "few-shot-learner")
+    assert "--data root=DIR" in caught.value.remedy
+    with pytest.raises(ModelError, match="has to be trained first") as caught:
+        find("semantic-projection", "semantic-segmenter")
+    assert "--data voc=DIR" in caught.value.remedy
     for entry in list_methods():
         kind = entry.load()
         assert (entry.stages, entry.transductive, entry.learner) == (kind.stages, kind.transductive, kind.learner)
