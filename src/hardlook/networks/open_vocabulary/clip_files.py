@@ -20,7 +20,6 @@ from hardlook.networks.open_vocabulary.clip_vit import ViTSize
 
 INNER = "clip_adapter.clip_model."
 """Where files of OVSeg and SimSeg have their CLIP."""
-_NOT_WEIGHTS = ("input_resolution", "context_length", "vocab_size")
 _FILE_REMEDY = (
     "give a CLIP on a vision transformer: a file of OpenAI's or open_clip's names, or a folder of transformers"
 )

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-ALPHA, GAMMA, EPSILON = 0.5, 2.0, 1e-9
+ALPHA, EPSILON = 0.5, 1e-9
 AUXILIARY_WEIGHT = 0.4
 
 
