@@ -209,6 +209,7 @@ def test_arguments_of_a_model_name_the_dataset_and_its_labels():
         {"words": "ade150", "weights": "ade20k.pth", "size": 3},
         {"words": "voc20", "weights": "pascal-voc-20.pth", "size": 3},
     ]
+    assert plan.runs["ade20k"].fill({"files": ["{dataset}.a", "b"]}) == {"files": ["ade20k.a", "b"]}
 
 
 PRESETS = {

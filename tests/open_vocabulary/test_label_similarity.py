@@ -43,6 +43,12 @@ def test_a_matrix_of_ones_own_is_taken_by_name(tmp_path):
     assert similarity_readings(options)[0].value == "S.csv"
 
 
+def test_a_compared_measure_has_one_source():
+    with pytest.raises(ValueError, match="glove has two sources"):
+        SimilarityOptions(compare=("glove=a.npy", "path", "glove=b.npy"))
+    assert SimilarityOptions(compare=("path", "path")).compare == ("path", "path")
+
+
 def test_compared_measures_are_those_asked_for():
     found = compute_compared_similarities(["cat", "dog"], SimilarityOptions(compare=("path", "wup")))
     assert list(found) == ["path", "wup"]

@@ -63,6 +63,8 @@ class PlannedPart:
         return {name: self._fill(value) for name, value in arguments.items()}
 
     def _fill(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [self._fill(one) for one in value]
         if isinstance(value, str):
             for word, text in self.words.items():
                 value = value.replace(word, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from hardlook.errors import OptionError
 from hardlook.harness.options import BenchmarkOptions, option
@@ -92,6 +92,14 @@ class SimilarityOptions(SceneOptions):
         changes="scores",
         added=True,
     )
+
+    @field_validator("compare")
+    @classmethod
+    def _check_compared(cls, compare: tuple[str, ...]) -> tuple[str, ...]:
+        names = [word.partition("=")[0] for word in set(compare)]
+        if repeated := sorted(name for name in names if names.count(name) > 1):
+            raise ValueError(f"{repeated[0]} has two sources")
+        return compare
 
     @model_validator(mode="before")
     @classmethod

@@ -36,8 +36,9 @@ def test_words_of_the_background_are_one_class_without_label(file):
     assert words.list_prompts() == ["cat!", "dog!", "sky!", "wall!"]
     assert words.drop_background(np.array([[1, 2, 0]])).tolist() == [[1, -1, 0]]
     assert "2 names of 2 labels, 2 words of the background" in words.describe()
-    with pytest.raises(OptionError, match="'Cat' is a label and a word of the background"):
-        read_free_words((str(file),), (), ("Cat",), default="{label}")
+    for synonyms in ("all", "first", "joined"):
+        with pytest.raises(OptionError, match="'Cat' is a label and a word of the background"):
+            read_free_words((str(file),), (), ("Cat",), default="{label}", synonyms=synonyms)
 
 
 def test_a_file_of_labels_may_say_which_are_countable(tmp_path):

@@ -111,7 +111,7 @@ def read_free_words(
     groups = [_choose_names(word.names, synonyms) for word in words.words]
     others = read_words(background) if background else None
     beside = tuple(name for word in others.words for name in word.names) if others else ()
-    taken = {name.casefold() for group in groups for name in group}
+    taken = {name.casefold() for word in words.words for name in word.names}
     if both := [name for name in beside if name.casefold() in taken]:
         raise OptionError(f"{both[0]!r} is a label and a word of the background", remedy="keep one of them")
     files = (*words.source_files, *(others.source_files if others else ()), *template_files)
