@@ -194,7 +194,8 @@ def time_vectors(
     answers = learner.classify(few)
     first = time.process_time() - start
     table = measure(lambda: learner.classify(few), len(few), 3, time.process_time)
-    bare = measure(lambda: [BARE_VECTORS[name](one.support, one.query) for one in few], len(few), 3, time.process_time)
+    arrays = [(np.asarray(one.support, np.float32), np.asarray(one.query, np.float32)) for one in few]
+    bare = measure(lambda: [BARE_VECTORS[name](*both) for both in arrays], len(few), 3, time.process_time)
     print(
         f"{name}: episodes {single:,.0f} tasks/s ({single / single_peer:.1f}x the loop's {single_peer:,.0f}); ", end=""
     )
@@ -220,7 +221,8 @@ def time_maps(name: str, kind: type[DeviceLearner], episodes: TableEpisodes, dev
     print(f"{name}: episodes {single:.1f} tasks/s", end="")
     if name in BARE_MAPS:
         support, query = (
-            np.ascontiguousarray(np.moveaxis(x, 1, -1)).reshape(-1, CHANNELS) for x in (few[0].support, few[0].query)
+            np.ascontiguousarray(np.moveaxis(np.asarray(x, np.float32), 1, -1)).reshape(-1, CHANNELS)
+            for x in (few[0].support, few[0].query)
         )
         bare = measure(lambda: BARE_MAPS[name](support, query), 1, 3, time.process_time)
         print(f"; bare products {bare:.1f}, which are {single / bare:.0%} of our time", end="")

@@ -13,6 +13,7 @@ of pixels with another label, `texts` the seconds for the vectors of all words, 
 from __future__ import annotations
 
 import argparse
+import functools
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -66,8 +67,8 @@ def run_plain(model: Any, name: str, images: list[np.ndarray]) -> list[np.ndarra
             if name == "fc-clip":
                 batch = fc_clip.prepare([pixels[0]])
                 found = model._network(batch, model._text)
-                inner, padded = pixels.shape[-2:], batch.shape[-2:]
-                masks = fc_clip.resize_masks(found.masks[0], padded, inner, size)
+                inner, padded = (tuple(map(int, one.shape[-2:])) for one in (pixels, batch))
+                masks = fc_clip.resize_masks(found.masks[0], (padded[0], padded[1]), (inner[0], inner[1]), size)
                 scores = fc_clip.segment_semantic(found.log_probabilities[0], masks)
             elif name == "san":
                 scores = model._network.segment(pixels.float(), model.text, size)[0]
@@ -128,7 +129,7 @@ def main() -> None:
                 model = build(name, "semantic-segmenter", args)
                 seconds.append(clock() - started)
         ours, answers = measure(model.segment, images, clock)
-        plain, expected = measure(lambda some, model=model, name=name: run_plain(model, name, some), images, clock)
+        plain, expected = measure(functools.partial(run_plain, model, name), images, clock)
         pairs = zip(answers, expected, strict=True)
         differ = sum(int((one != other).sum()) for one, other in pairs) / sum(one.size for one in answers)
         texts = f"{seconds[0]:.1f}, {seconds[1]:.1f} with the network"

@@ -23,6 +23,7 @@ from hardlook.data.voc import open_devkit
 from hardlook.metrics.open_miou import open_miou
 from hardlook.open_vocabulary.label_similarity import compute_label_similarity
 from hardlook.open_vocabulary.miou.evaluation import sum_pairs
+from hardlook.open_vocabulary.options import SimilarityOptions
 from hardlook.open_vocabulary.record_columns import decode_label_map
 from hardlook.randomness import generator
 from hardlook.similarity.label_sets import load_label_set
@@ -215,6 +216,7 @@ def shuffle_words(run: hl.Run) -> dict[str, float]:
     The masks stay; what a word says about them is lost. What is left is what a measure gives to any word.
     """
     options = run.scored.options
+    assert isinstance(options, SimilarityOptions) and options.pred_labels is not None
     counts = sum_pairs(run.records).table()
     names = run.records["names"][0].split("\n")
     wanted = {normalise_name(name) for name in load_label_set(options.pred_labels).names} - {BACKGROUND}
@@ -328,11 +330,11 @@ def draw_pictures(runs: Mapping[Run, hl.Run], folder: Path, test: Path, coco: Pa
         numbers = {int(number): place for place, number in enumerate(labels.category_ids.tolist())}
         strips = []
         for path in sorted((coco / "semantic").iterdir())[3:60:15]:
-            image = read_image(find_image(coco / "images", path.stem))
+            photo = read_image(find_image(coco / "images", path.stem))
             truth = read_label_map(path)
             places = np.vectorize(lambda number: numbers.get(int(number), -1))(truth)
-            panels = [draw_panel(image, None, (), "image"), draw_panel(image, places, labels.names, "truth")]
-            panels += [draw_panel(image, *read_prediction(run, path.stem), words) for run, words in chosen]
+            panels = [draw_panel(photo, None, (), "image"), draw_panel(photo, places, labels.names, "truth")]
+            panels += [draw_panel(photo, *read_prediction(run, path.stem), words) for run, words in chosen]
             strips.append(np.concatenate(panels, axis=1))
         write_picture(folder / "open-vocabulary-coco.jpg", strips)
 
@@ -353,7 +355,7 @@ def draw_panel(
 ) -> NDArray[np.uint8]:
     """An image with its classes in colour, each named in its largest part."""
     width, height = size
-    shown = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    shown = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
     if places is not None:
         small = cv2.resize(places.astype(np.float32), size, interpolation=cv2.INTER_NEAREST).astype(np.int32)
         rng = np.random.default_rng(7)
