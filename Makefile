@@ -9,11 +9,11 @@ FAMILIES := $(VENV)-families
 demo: $(VENV)/core-installed
 	$(BIN)/hardlook demo --out demo
 
-# Files in our own order (tests/conftest.py): the long ones, which have few tests, would else be left for the end, when one
-# process idles. Compiled files are kept, whatever the environment says: to compile all tests again takes a quarter minute.
+# Three processes for two cores, as tests wait for browsers, servers and killed runs. Files in our own order (tests/conftest.py):
+# the long ones, which have few tests, would else be left for the end, when one process idles. Compiled files are kept, whatever the environment says: to compile all tests again takes a quarter minute.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/everything-installed $(FAMILIES)/installed
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder; tests=$$?; \
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder; tests=$$?; \
 	echo $$tests > $(VENV)/tests-status; $(MAKE) --no-print-directory test-families && exit $$tests
 
 # What failed in `make test`, alone on the machine: tests of kills, servers and browsers may fail because of what runs beside them.

@@ -53,4 +53,4 @@ def test_slices_that_turn_a_score_are_slices_that_benchmarks_have():
     }  # fmt: skip
     assert turned == {("toss", "level"), ("bias-support", "support")}
     undirected = {score.name for name in BUILT_IN for score in find_benchmark(name).card.scores if not score.ranked}
-    assert undirected == {"open-gain", "attraction-chance", "salience-gap"}
+    assert undirected == {"open-gain", "said-in", "attraction-chance", "salience-gap"}

@@ -65,7 +65,7 @@ COMMANDS = {
     "run": ("hardlook.cli.run:run", "Run a benchmark, or resume a run."),
     "train": (
         "hardlook.cli.train:train",
-        "Train a few-shot method or a one-shot network; the folder is a model for `hardlook run --model`.",
+        "Train a few-shot method, a one-shot or interactive network, or a word projection: a model for `hardlook run`.",
     ),
     "score": ("hardlook.cli.report:score", "Recompute the scores of a run from its records."),
     "report": ("hardlook.cli.report:report", "Write `report.html` into run folders, from their records."),

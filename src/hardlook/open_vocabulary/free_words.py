@@ -10,7 +10,7 @@ other classes are compared with the labels, and enter no mean over classes.
 >>> words.names, words.table.tolist()
 (('cat', 'sky', 'heron (heron.n.02)'), [1, 2, -1, 0])
 >>> words.lines.split("\n")
-['the sky\tsky\tlabel', 'a heron\theron (heron.n.02)\tonly', 'cats\tcat\tlabel']
+['a heron\theron (heron.n.02)\tonly', 'cats\tcat\tlabel', 'the sky\tsky\tlabel']
 """
 
 from __future__ import annotations
