@@ -10,7 +10,8 @@ demo: $(VENV)/core-installed
 	$(BIN)/hardlook demo --out demo
 
 # Three processes for two cores, as tests wait for browsers, servers and killed runs. Files in our own order (tests/conftest.py):
-# the long ones, which have few tests, would else be left for the end, when one process idles. Compiled files are kept, whatever the environment says: to compile all tests again takes a quarter minute.
+# the long ones, which have few tests, would else be left for the end, when one process idles. Compiled files are kept, whatever
+# the environment says: to compile all tests again takes a quarter minute.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/everything-installed $(FAMILIES)/installed
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder; tests=$$?; \
