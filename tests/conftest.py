@@ -16,8 +16,8 @@ import torchvision_operators
 from command_server import python_command, start_for_children
 from hypothesis import settings
 
-# Three processes run tests on two cores: threads of libraries would wait for each other more than they work. This has to
-# be said before numpy, torch and polars are imported, which no import above does.
+# Three processes run tests on two cores: threads of libraries would wait for each other more than they work. This has
+# to be said before numpy, torch and polars are imported, which no import above does.
 SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_NUM", "POLARS_MAX_THREADS")
 
 for variable in SINGLE_THREADED:
