@@ -270,7 +270,8 @@ def _tally(
 
     def statistic(totals: Matrix) -> Matrix:
         both = totals.reshape(len(totals), 2, 3, classes)  # vanilla, then open
-        table = overall_scores(both[..., labels], over)
+        # A selection of all has another layout in memory, in which sums may have another last bit.
+        table = overall_scores(both if labels.all() else both[..., labels], over)
         columns = [table[:, 0], table[:, 1], table[:, 1, :1] - table[:, 0, :1]]
         columns += [metric.mean_iou(both[..., mask & labels], over) for _, mask in groups]
         if len(sets) == 2:
