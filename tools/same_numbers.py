@@ -77,9 +77,11 @@ def compare_scores(old: Path, new: Path) -> str:
 def compare_runs(old: Path, new: Path) -> tuple[str, list[str], int]:
     """How scores.json compares, which columns of the records differ, and how many units there are."""
     before, after = read_records(old), read_records(new)
-    if before.columns != after.columns or len(before) != len(after):
+    if len(before) != len(after):
         return "DIFFERS", ["all"], len(before)
-    differing = [name for name in before.columns if not before[name].equals(after[name])]
+    added = set(before.columns) ^ set(after.columns)
+    differing = [name for name in before.columns if name not in added and not before[name].equals(after[name])]
+    differing += [f"{name} (one version only)" for name in sorted(added)]
     return compare_scores(old / "scores.json", new / "scores.json"), differing, len(before)
 
 
