@@ -43,8 +43,8 @@ def measure_cost(benchmark: Benchmark, run: Run, *, threads: int, say: Callable[
         pin_threads(threads)
         write_atomically(run.folder / COST_FILE, dump_json(measure.measure(named, threads)))
     except Exception as error:  # a model may raise anything, also that the memory of a GPU is full
-        told = error.what if isinstance(error, HardlookError) else f"{type(error).__name__}: {error}"
-        warnings.warn(f"the cost of {run.folder.name} was not measured: {shorten(told)}", RunWarning, stacklevel=2)
+        reason = error.what if isinstance(error, HardlookError) else f"{type(error).__name__}: {error}"
+        warnings.warn(f"the cost of {run.folder.name} was not measured: {shorten(reason)}", RunWarning, stacklevel=2)
     del named
     gc.collect()
     # A model on a GPU need not be one of torch.

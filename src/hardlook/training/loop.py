@@ -18,8 +18,10 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from hardlook.errors import RunError
+from hardlook.randomness import generator
 from hardlook.training.devices import load_scaler, multiplying_in, read_scaler
 from hardlook.training.optimisers import MovingAverage
+from hardlook.training.schedules import compute_rate
 from hardlook.training.state import Progress
 
 
@@ -83,6 +85,23 @@ class Trainee(Protocol):
 
     def select(self, validation: Mapping[str, float]) -> Mapping[str, float]:
         """The scores by which weights are chosen, by the name of the selection."""
+
+
+class SingleStageTrainee:
+    """What trainees with one stage share: `recipe` has its settings as `stage`, `plans` its steps."""
+
+    recipe: Any
+    seed: int
+    plans: Sequence[Any]
+
+    def compute_rate(self, step: int) -> float:
+        """By the recipe's schedule."""
+        own = self.recipe.stage
+        return compute_rate(own.schedule, own.lr, step, steps=self.plans[0].steps, epochs=own.epochs)
+
+    def choose_seed(self, step: int, rank: int) -> int | None:
+        """What dropout and the like draw follows from seed, step and process."""
+        return int(generator(self.seed, "training step", step, rank).integers(2**62))
 
 
 def place_marks(steps: int, validations: int) -> list[int]:

@@ -24,11 +24,10 @@ from hardlook.networks.one_shot.catalogue import find_network, has_released_read
 from hardlook.networks.one_shot.network import IGNORED, OneShotNetwork
 from hardlook.randomness import generator
 from hardlook.training.folder import estimate_images, fingerprint_weights, fix_budget, is_finished, train_in_folder
-from hardlook.training.loop import Stage, StepLoss, place_marks
+from hardlook.training.loop import SingleStageTrainee, Stage, StepLoss, place_marks
 from hardlook.training.one_shot_recipes import OneShotRecipe, plan_training
 from hardlook.training.optimisers import build_from_groups
 from hardlook.training.recipes import Budget, StagePlan
-from hardlook.training.schedules import compute_rate
 from hardlook.training.segmentation_images import (
     LabelledImages,
     Transforms,
@@ -154,7 +153,7 @@ class _Batch:
     novel: bool = False
 
 
-class OneShotTrainee:
+class OneShotTrainee(SingleStageTrainee):
     """A one-shot network to the training loop."""
 
     def __init__(
@@ -204,15 +203,6 @@ class OneShotTrainee:
         self.module.to(self.device)
         network: Any = self.module
         return build_from_groups(network.list_groups(), self.recipe.stage)
-
-    def compute_rate(self, step: int) -> float:
-        """By the recipe's schedule."""
-        own = self.recipe.stage
-        return compute_rate(own.schedule, own.lr, step, steps=self.plans[0].steps, epochs=own.epochs)
-
-    def choose_seed(self, step: int, rank: int) -> int | None:
-        """What dropout and the like draw follows from seed, step and process."""
-        return int(generator(self.seed, "training step", step, rank).integers(2**62))
 
     def draw_batches(self, first: int, last: int, rank: int, world: int) -> Iterator[Sequence[_Batch]]:
         """The pairs of each step with their augmentations, the share of this process."""

@@ -197,3 +197,16 @@ def test_a_bar_ends_when_the_next_one_starts(monkeypatch):
         start(3, 0)
         start(5, 0)
     assert seen == [("start", 3), ("end", 3), ("start", 5), ("end", 5)]
+
+
+def test_a_resumed_training_starts_its_bar_at_the_first_step_that_is_left():
+    calls = []
+
+    def start(total, done):
+        calls.append((total, done))
+        return lambda units, failed: calls.append((units, failed))
+
+    show = module.follow_steps(start)
+    for step in (6, 7):
+        show(10, step, 64)
+    assert calls == [(10, 5), (1, 0), (1, 0)]

@@ -35,7 +35,7 @@ def welcome(site: Site, request: Request) -> Response:
     """The page of consent, for invitations, platforms and the open link; redirects to the trials with a session.
 
     A study that needs no more answers says so here, before anybody consents and practises for nothing. In MTurk's
-    preview the page is only to be read: nobody can consent, and no cookie is set.
+    preview the page is only to be read: consent is not possible, and no cookie is set.
     """
     from starlette.responses import HTMLResponse, RedirectResponse
 

@@ -156,3 +156,15 @@ def open_progress(quiet: bool) -> Iterator[StartProgress]:
             return stack.enter_context(make_progress(total, done)).advance
 
         yield start
+
+
+def follow_steps(start_bar: StartProgress) -> Callable[..., None]:
+    """A function (total, step, ...) for a training: it starts a bar at the first step that it gets, and advances it."""
+    bar: list[Callable[[int, int], None]] = []
+
+    def show(total: int, step: int, *_: int) -> None:
+        if not bar:
+            bar.append(start_bar(total, step - 1))
+        bar[0](1, 0)
+
+    return show

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from hardlook.errors import ModelError, OptionError
 from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
 from hardlook.harness.runs.evaluation import pin_threads
-from hardlook.harness.runs.progress import open_progress
+from hardlook.harness.runs.progress import follow_steps, open_progress
 from hardlook.metacoco.training.data import DataOptions, prepare_data
 from hardlook.models.identity import sources_of
 from hardlook.models.registry import check_device
@@ -100,12 +100,6 @@ def train(
             seed=seed,
             show_progress=start_bar,
         )
-        bar: list[Callable[[int, int], None]] = []
-
-        def show(total: int, step: int, images: int) -> None:
-            if not bar:
-                bar.append(start_bar(total, step - 1))
-            bar[0](1, 0)
 
         def work(opened: Any) -> int:
             train_few_shot(
@@ -120,7 +114,7 @@ def train(
                 validations=validations,
                 code=code,
                 start=begin,
-                show_progress=show,
+                show_progress=follow_steps(start_bar),
             )
             return int(opened.global_rank)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
 from hardlook.harness.runs.evaluation import pin_threads
 from hardlook.harness.runs.folder import write_atomically
-from hardlook.harness.runs.progress import open_progress
+from hardlook.harness.runs.progress import follow_steps, open_progress
 from hardlook.models.identity import sources_of
 from hardlook.models.registry import check_device
 from hardlook.open_vocabulary.training.data import ProjectionDataOptions, choose_unseen, prepare_data
@@ -107,12 +107,6 @@ def train(
         pin_threads(threads)
     with open_progress(not progress) as start_bar:
         given = prepare_data(options, chosen, device, start_bar)
-        bar: list[Callable[[int, int], None]] = []
-
-        def show(total: int, step: int, images: int) -> None:
-            if not bar:
-                bar.append(start_bar(total, step - 1))
-            bar[0](1, 0)
 
         def work(opened: Any) -> int:
             train_projection(
@@ -125,7 +119,7 @@ def train(
                 precision=precision,
                 validations=validations,
                 code=hash_code(),
-                show_progress=show,
+                show_progress=follow_steps(start_bar),
             )
             return int(opened.global_rank)
 

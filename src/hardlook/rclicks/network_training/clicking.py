@@ -51,8 +51,8 @@ class TrainingClicks:
         """Who clicks, by which a training is known: what a click model is made of, without its code."""
         if self.name == CENTRE:
             return {"clicks": CENTRE}
-        told = {"clicks": self.name, "arguments": self.arguments, "group": self.group or "all"}
-        return {**told, "weights": dict(self._model.identity.weights)}
+        settings = {"clicks": self.name, "arguments": self.arguments, "group": self.group or "all"}
+        return {**settings, "weights": dict(self._model.identity.weights)}
 
     def begin(self, key: str, image: NDArray[np.uint8], target: Mask, ignore: Mask, clicks: int) -> Session:
         """All clicks (row, column, positive) so far, and again after each mask, as of a training's `Clicker`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
 from hardlook.harness.runs.evaluation import pin_threads
-from hardlook.harness.runs.progress import open_progress
+from hardlook.harness.runs.progress import follow_steps, open_progress
 from hardlook.models.identity import sources_of
 from hardlook.models.registry import check_device
 from hardlook.rclicks.network_training.clicking import TrainingClicks
@@ -113,12 +113,6 @@ def train(
     )
     with open_progress(not progress) as start_bar:
         given = prepare_objects(options, chosen, start_bar)
-        bar: list[Callable[[int, int], None]] = []
-
-        def show(total: int, step: int) -> None:
-            if not bar:
-                bar.append(start_bar(total, step - 1))
-            bar[0](1, 0)
 
         def work(opened: Any) -> int:
             train_interactive(
@@ -135,7 +129,7 @@ def train(
                 validation_objects=validation_objects,
                 code=hash_code(chosen),
                 start=begin,
-                show_progress=show,
+                show_progress=follow_steps(start_bar),
             )
             return int(opened.global_rank)
 

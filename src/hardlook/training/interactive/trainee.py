@@ -31,10 +31,9 @@ from hardlook.training.folder import estimate_images, fingerprint_weights, fix_b
 from hardlook.training.interactive.crops import Objects, change_colours, draw_colours, draw_object_crops, fit_objects
 from hardlook.training.interactive.losses import compute_interactive_loss
 from hardlook.training.interactive.recipes import InteractiveRecipe, plan_training
-from hardlook.training.loop import Calls, Stage, StepLoss, place_marks
+from hardlook.training.loop import Calls, SingleStageTrainee, Stage, StepLoss, place_marks
 from hardlook.training.optimisers import build_from_groups
 from hardlook.training.recipes import Budget, StagePlan
-from hardlook.training.schedules import compute_rate
 from hardlook.training.segmentation_images import IGNORED, LabelledImages, Transforms, sample_points
 
 Mask = NDArray[np.bool_]
@@ -141,7 +140,7 @@ def group_parameters(network: nn.Module, recipe: InteractiveRecipe) -> list[tupl
     return [(slow, recipe.backbone_rate), (fast, 1.0)]
 
 
-class InteractiveTrainee:
+class InteractiveTrainee(SingleStageTrainee):
     """An interactive network to the training loop."""
 
     def __init__(
@@ -175,15 +174,6 @@ class InteractiveTrainee:
         """The optimiser, with the rate of the backbone."""
         self.module.to(self.device)
         return build_from_groups(group_parameters(self.module, self.recipe), self.recipe.stage)
-
-    def compute_rate(self, step: int) -> float:
-        """By the recipe's schedule."""
-        own = self.recipe.stage
-        return compute_rate(own.schedule, own.lr, step, steps=self.plans[0].steps, epochs=own.epochs)
-
-    def choose_seed(self, step: int, rank: int) -> int | None:
-        """What dropout draws follows from seed, step and process."""
-        return int(generator(self.seed, "training step", step, rank).integers(2**62))
 
     def draw_batches(self, first: int, last: int, rank: int, world: int) -> Iterator[Sequence[_Batch]]:
         """The objects of each step with their crops and numbers of clicks, the share of this process."""

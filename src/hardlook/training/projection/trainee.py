@@ -25,11 +25,10 @@ from hardlook.fingerprints import hash_array
 from hardlook.networks.open_vocabulary.projection import SemanticProjection
 from hardlook.randomness import generator
 from hardlook.training.folder import estimate_images, fix_budget, is_finished, train_in_folder
-from hardlook.training.loop import Stage, StepLoss, place_marks
+from hardlook.training.loop import SingleStageTrainee, Stage, StepLoss, place_marks
 from hardlook.training.optimisers import build_optimiser
 from hardlook.training.projection.recipes import ProjectionRecipe, plan_training
 from hardlook.training.recipes import Budget, StagePlan
-from hardlook.training.schedules import compute_rate
 
 Rows = NDArray[np.int64]
 METHOD, KIND = "semantic-projection", "projection"
@@ -65,7 +64,7 @@ class _Batch:
     cells: Rows | None
 
 
-class ProjectionTrainee:
+class ProjectionTrainee(SingleStageTrainee):
     """A semantic projection to the training loop."""
 
     def __init__(
@@ -99,15 +98,6 @@ class ProjectionTrainee:
         """The recipe's optimiser of all parameters."""
         self.module.to(self.device)
         return build_optimiser(self.module, self.recipe.stage)
-
-    def compute_rate(self, step: int) -> float:
-        """By the recipe's schedule."""
-        own = self.recipe.stage
-        return compute_rate(own.schedule, own.lr, step, steps=self.plans[0].steps, epochs=own.epochs)
-
-    def choose_seed(self, step: int, rank: int) -> int | None:
-        """What dropout draws follows from seed, step and process."""
-        return int(generator(self.seed, "training step", step, rank).integers(2**62))
 
     def draw_batches(self, first: int, last: int, rank: int, world: int) -> Iterator[Sequence[_Batch]]:
         """The images of each step with their cells, the share of this process."""
