@@ -329,7 +329,7 @@ def _dataset_faults(model: Any) -> list[str]:
     prompt = clicks((*inside(subject_of(image), 0.5), True))
     [before] = _call_session(model.open(image), [prompt])
     faults = []
-    for dataset in ("davis", "a dataset that nobody has published"):
+    for dataset in ("davis", "an unpublished dataset"):
         [answer] = _call_session(fit_to_dataset(model, dataset).open(image), [prompt])
         faults += ANSWERS["promptable-segmenter"].find_faults(model, (image,), answer, True)
     [after] = _call_session(model.open(image), [prompt])
