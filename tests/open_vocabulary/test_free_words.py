@@ -26,6 +26,8 @@ from hardlook.open_vocabulary.free_words import (
     count_truth,
     flatten_tables,
     join_image_names,
+    merge_named_words,
+    merge_words,
     name_phrases,
 )
 from hardlook.open_vocabulary.label_similarity import compute_label_pairs, compute_label_similarity, merge_label_senses
@@ -278,6 +280,23 @@ def test_labels_count_by_sense():
     names = ["car", "dog", "auto (car.n.01)", "glorp (no sense)", "puppy (puppy.n.01)", "hound (hound.n.01, stuff)"]
     assert merge_label_senses(names, SimilarityOptions()).tolist() == [0, 1, 0, 3, 4, 5]
     assert count_truth(names) == 2
+
+
+def test_words_with_a_sense_of_a_label_are_merged_by_the_function_of_the_records():
+    names = ["car", "dog", "auto (car.n.01)", "puppy (puppy.n.01)"]
+    records = pl.DataFrame({"unit": ["one"], "names": ["\n".join(names)]})
+    calls = []
+
+    def merge_classes(given, table, *, keep):
+        calls.append((table.tolist(), keep))
+        return given.with_columns(pl.lit("merged").alias("unit"))
+
+    found, merged = merge_words(records, SimilarityOptions(), merge_classes, keep=False)
+    assert merged == {"auto (car.n.01)": "car"} and found["unit"].to_list() == ["merged"]
+    assert merge_named_words(records, {"puppy (puppy.n.01)": "dog"}, merge_classes)["unit"].to_list() == ["merged"]
+    assert calls == [([0, 1, 0, 3], False), ([0, 1, 2, 1], True)]
+    labels = pl.DataFrame({"unit": ["one"], "names": ["car\ndog"]})
+    assert merge_words(labels, SimilarityOptions(), merge_classes, keep=True) == (labels, {}) and len(calls) == 2
 
 
 def test_similarity_of_free_words():

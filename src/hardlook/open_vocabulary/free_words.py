@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
 from hardlook.harness.sections import Section, Table
 from hardlook.models.answer_checks import has_free_words
+from hardlook.open_vocabulary.label_similarity import merge_label_senses
+from hardlook.open_vocabulary.options import SimilarityOptions
+from hardlook.open_vocabulary.record_columns import read_label_names
 from hardlook.open_vocabulary.vocabulary import join_labels, join_run_labels
 from hardlook.similarity.free_words.phrases import (
     RULES,
@@ -40,6 +43,7 @@ from hardlook.similarity.free_words.phrases import (
     parse_class_name,
     suggest,
 )
+from hardlook.similarity.labels import LabelSet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -130,6 +134,39 @@ def count_truth(names: Sequence[str]) -> int:
     2
     """
     return next((place for place, name in enumerate(names) if parse_class_name(name) is not None), len(names))
+
+
+class MergeClasses(Protocol):
+    """How the records of a metric merge classes."""
+
+    def __call__(self, records: pl.DataFrame, table: NDArray[np.int64], *, keep: bool) -> pl.DataFrame:
+        """The records with class k counted as class `table[k]`; with `keep`, merged classes stay in their names."""
+
+
+def merge_words(
+    records: pl.DataFrame,
+    options: SimilarityOptions,
+    merge_classes: MergeClasses,
+    *,
+    keep: bool,
+    own: LabelSet | None = None,
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Records of one vocabulary, free words with a label's sense counted as the label; and these words, by name.
+
+    `own` are the labels with the senses that the data states.
+    """
+    names = read_label_names(records)
+    if count_truth(names) == len(names):
+        return records, {}
+    table = merge_label_senses(names, options, own)
+    merged = {names[row]: names[table[row]] for row in np.flatnonzero(table != np.arange(len(names))).tolist()}
+    return merge_classes(records, table, keep=keep), merged
+
+
+def merge_named_words(records: pl.DataFrame, merged: Mapping[str, str], merge_classes: MergeClasses) -> pl.DataFrame:
+    """Records of one vocabulary, the classes of free words in `merged` counted as the labels that it names."""
+    names = read_label_names(records)
+    return merge_classes(records, np.array([names.index(merged.get(name, name)) for name in names]), keep=True)
 
 
 def find_labels_of_truth(names: Sequence[str]) -> NDArray[np.bool_]:

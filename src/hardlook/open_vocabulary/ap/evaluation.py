@@ -219,13 +219,6 @@ def merge_classes(records: pl.DataFrame, table: NDArray[np.int64], *, keep: bool
     return _relabel(records, [(np.cumsum(own) - 1)[table]] * len(records), kept)
 
 
-def count_as_labels(records: pl.DataFrame, merged: Mapping[str, str]) -> pl.DataFrame:
-    """The records in one vocabulary, the classes of free words in `merged` counted as the labels that it names."""
-    records = join_image_vocabularies(records)
-    names = read_label_names(records)
-    return merge_classes(records, np.array([names.index(merged.get(name, name)) for name in names]), keep=True)
-
-
 def _relabel(records: pl.DataFrame, tables: Sequence[NDArray[np.int64]], names: Sequence[str]) -> pl.DataFrame:
     """The records without pictures, label k of a row as `tables[row][k]`, an index into `names`."""
     import polars as pl

@@ -18,13 +18,13 @@ from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Scorecard
 from hardlook.harness.sections import DotChart, Picture, Section, Spot, Table, score_dot
 from hardlook.models.roles import LabelMap
-from hardlook.open_vocabulary.ap.evaluation import count_as_labels
+from hardlook.open_vocabulary.ap.evaluation import join_image_vocabularies, merge_classes
 from hardlook.open_vocabulary.ap.image_precision import FlatImages, match_objects
 from hardlook.open_vocabulary.ap.matches import ALL_CLASSES, match_records
 from hardlook.open_vocabulary.ap.options import PROTOCOL
 from hardlook.open_vocabulary.ap.scores import CLASS_QUANTITIES, GROUPS, KINDS, QUANTITIES
 from hardlook.open_vocabulary.ap.units import InstanceImage, read_unit
-from hardlook.open_vocabulary.free_words import build_words_section, read_merged
+from hardlook.open_vocabulary.free_words import build_words_section, merge_named_words, read_merged
 from hardlook.open_vocabulary.record_columns import blank_image, read_label_names
 from hardlook.open_vocabulary.sections import (
     add_warnings,
@@ -50,7 +50,9 @@ def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Sect
         _build_headline(scorecard),
         _build_classes(scorecard),
         build_measures_section(scorecard, "open-ap", "open AP", ("dagger", "dagger-ap")),
-        _build_confusions(count_as_labels(records, read_merged(scorecard)), scorecard),
+        _build_confusions(
+            merge_named_words(join_image_vocabularies(records), read_merged(scorecard), merge_classes), scorecard
+        ),
         build_words_section(records, scorecard),
         _build_slices(scorecard),
     ]

@@ -25,12 +25,11 @@ from hardlook.open_vocabulary.ap.matches import ALL_CLASSES, Results, RunMatches
 from hardlook.open_vocabulary.ap.options import OpenApOptions, choose_protocol, unmatched_ids
 from hardlook.open_vocabulary.ap.units import check_categories
 from hardlook.open_vocabulary.class_sets import ClassMasks, load_class_sets
-from hardlook.open_vocabulary.free_words import SAID, count_truth, note_words, score_said
+from hardlook.open_vocabulary.free_words import SAID, merge_words, note_words, score_said
 from hardlook.open_vocabulary.label_similarity import (
     compute_compared_similarities,
     compute_label_similarity,
     compute_used_similarity,
-    merge_label_senses,
 )
 from hardlook.open_vocabulary.off_by_one import describe_shift, shift_labels, warn_of_shift
 from hardlook.open_vocabulary.published import add_comparability
@@ -99,7 +98,9 @@ Matrix = NDArray[np.float64]
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenApOptions) -> Scorecard:
     """Every score with its interval over images, the most costly confusions, and what was left out."""
     records = records.sort("image_id")  # ties of scores are broken by image id, whatever the units are called
-    records, merged = _merge_words(records, options, keep=False)
+    records, merged = merge_words(
+        join_image_vocabularies(records), options, merge_classes, keep=False, own=read_own_labels(records)
+    )
     names = read_label_names(records)
     check_categories(names[: int(records["known"][0])], options)
     own = read_own_labels(records)
@@ -125,17 +126,6 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenApOpt
     notes = (*_note_left_out(records, table, names, options), *warnings, *words, *similarity.notes)
     scorecard = Scorecard(card.name, card.version, "", tuple(scores), (protocol,), notes)
     return add_comparability(scorecard, options)
-
-
-def _merge_words(records: pl.DataFrame, options: OpenApOptions, *, keep: bool) -> tuple[pl.DataFrame, dict[str, str]]:
-    """The records in one vocabulary, free words with a label's sense counted as the label; and these, by name."""
-    records = join_image_vocabularies(records)
-    names = read_label_names(records)
-    if count_truth(names) == len(names):
-        return records, {}
-    table = merge_label_senses(names, options, read_own_labels(records))
-    merged = {names[row]: names[table[row]] for row in np.flatnonzero(table != np.arange(len(names))).tolist()}
-    return merge_classes(records, table, keep=keep), merged
 
 
 def _find_off_by_one(records: pl.DataFrame, table: MatchTable, options: OpenApOptions) -> str:
@@ -179,7 +169,9 @@ def _get_limit(options: OpenApOptions, *, federated: bool) -> int:
 
 def tally_records(records: pl.DataFrame, options: OpenApOptions) -> list[WeightedTally]:
     """The matches of all images, then of those of each context; labels may be those of several runs."""
-    records, _ = _merge_words(records, options, keep=True)
+    records, _ = merge_words(
+        join_image_vocabularies(records), options, merge_classes, keep=True, own=read_own_labels(records)
+    )
     return _tally_contexts(records.sort("image_id"), compute_run_similarity(records, options), options)
 
 
@@ -192,7 +184,9 @@ def compute_unit_qualities(records: pl.DataFrame, options: OpenApOptions) -> pl.
     """
     import polars as pl
 
-    records, _ = _merge_words(records, options, keep=True)
+    records, _ = merge_words(
+        join_image_vocabularies(records), options, merge_classes, keep=True, own=read_own_labels(records)
+    )
     federated, similarity = is_federated(records, options), compute_run_similarity(records, options)
     images = FlatImages.from_records(records, federated=federated)
     opened, vanilla = (

@@ -5,7 +5,7 @@ All scores come from these integers: closed and open, of any subset of images, u
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -198,13 +198,6 @@ def merge_classes(records: pl.DataFrame, table: NDArray[np.int64], *, keep: bool
     if not keep:
         kept, (places,) = _keep(names, [table], np.isin(np.arange(len(names)), table))
     return _sum_equal_cells(_relabel(records, places, kept))
-
-
-def count_as_labels(records: pl.DataFrame, merged: Mapping[str, str]) -> pl.DataFrame:
-    """The records in one vocabulary, the classes of free words in `merged` counted as the labels that it names."""
-    records = join_image_vocabularies(records)
-    names = read_label_names(records)
-    return merge_classes(records, np.array([names.index(merged.get(name, name)) for name in names]), keep=True)
 
 
 def _sum_equal_cells(records: pl.DataFrame) -> pl.DataFrame:

@@ -13,8 +13,8 @@ from hardlook.harness.records import Record
 from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Scorecard
 from hardlook.harness.sections import DotChart, Picture, Section, Spot, Table, score_dot
-from hardlook.open_vocabulary.free_words import build_words_section, read_merged
-from hardlook.open_vocabulary.miou.evaluation import NO_LABEL, count_as_labels, read_cells
+from hardlook.open_vocabulary.free_words import build_words_section, merge_named_words, read_merged
+from hardlook.open_vocabulary.miou.evaluation import NO_LABEL, join_image_vocabularies, merge_classes, read_cells
 from hardlook.open_vocabulary.miou.units import LabelledImage, prepare_unit
 from hardlook.open_vocabulary.record_columns import blank_image, decode_label_map, read_label_names
 from hardlook.open_vocabulary.sections import (
@@ -40,7 +40,9 @@ def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Sect
         _build_headline(scorecard),
         _build_classes(scorecard),
         build_measures_section(scorecard, "open-miou", "open mIoU", ("vanilla", "miou")),
-        _build_confusions(count_as_labels(records, read_merged(scorecard)), scorecard),
+        _build_confusions(
+            merge_named_words(join_image_vocabularies(records), read_merged(scorecard), merge_classes), scorecard
+        ),
         build_words_section(records, scorecard),
         Section("Slices", "", charts) if charts else None,
     ]

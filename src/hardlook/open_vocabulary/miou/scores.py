@@ -16,7 +16,7 @@ from hardlook.metrics.arrays import look_up_pairs
 from hardlook.metrics.confusion import PairCounts, confusion_costs
 from hardlook.metrics.open_miou import harmonic_mean, soft_counts, soft_counts_by_image
 from hardlook.open_vocabulary.class_sets import load_class_sets
-from hardlook.open_vocabulary.free_words import SAID, count_truth, find_labels_of_truth, note_words, score_said
+from hardlook.open_vocabulary.free_words import SAID, find_labels_of_truth, merge_words, note_words, score_said
 from hardlook.open_vocabulary.label_similarity import (
     MAX_MATRIX_LABELS,
     compute_compared_pairs,
@@ -26,7 +26,6 @@ from hardlook.open_vocabulary.label_similarity import (
     compute_used_pairs,
     compute_used_similarity,
     find_kinds,
-    merge_label_senses,
 )
 from hardlook.open_vocabulary.miou.evaluation import (
     NO_LABEL,
@@ -84,7 +83,7 @@ SCORES = (
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouOptions) -> Scorecard:
     """Every score with its interval over images, and the most costly confusions."""
     warnings = note_numbering(records, options)
-    records, merged = _merge_words(records, options, keep=False)
+    records, merged = merge_words(join_image_vocabularies(records), options, merge_classes, keep=False)
     records = keep_used_labels(records)
     names = read_label_names(records)
     similarity, treatments = _compute_similarity(names, options)
@@ -105,17 +104,6 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouO
     scores += score_said(records, merged)
     notes = (*note_empty_images(records), *warnings, *words, *treatments)
     return add_comparability(Scorecard(card.name, card.version, "", tuple(scores), left_out=notes), options)
-
-
-def _merge_words(records: pl.DataFrame, options: OpenMiouOptions, *, keep: bool) -> tuple[pl.DataFrame, dict[str, str]]:
-    """The records in one vocabulary, free words with a label's sense counted as the label; and these, by name."""
-    records = join_image_vocabularies(records)
-    names = read_label_names(records)
-    if count_truth(names) == len(names):
-        return records, {}
-    table = merge_label_senses(names, options)
-    merged = {names[row]: names[table[row]] for row in np.flatnonzero(table != np.arange(len(names))).tolist()}
-    return merge_classes(records, table, keep=keep), merged
 
 
 def _compute_similarity(names: list[str], options: OpenMiouOptions) -> tuple[Similarity, tuple[LeftOut, ...]]:
@@ -183,7 +171,7 @@ def _find_off_by_one(records: pl.DataFrame, options: SemanticOptions) -> str:
 
 def tally_records(records: pl.DataFrame, options: OpenMiouOptions) -> list[SoftTally]:
     """The counts of all images, hard and soft, then of those of each context; labels may be those of several runs."""
-    records, _ = _merge_words(records, options, keep=True)
+    records, _ = merge_words(join_image_vocabularies(records), options, merge_classes, keep=True)
     return _tally_contexts(records, _compute_run_similarity(records, options), read_label_names(records), options)
 
 
@@ -191,7 +179,7 @@ def compute_unit_qualities(records: pl.DataFrame, options: OpenMiouOptions) -> p
     """`unit`, `image-open-miou`, `image-miou` and their difference `image-gain`, over the true classes of an image."""
     import polars as pl
 
-    records, _ = _merge_words(records, options, keep=True)
+    records, _ = merge_words(join_image_vocabularies(records), options, merge_classes, keep=True)
     records = keep_used_labels(records)
     opened, vanilla = per_image_open_miou(records, _compute_run_similarity(records, options)), per_image_miou(records)
     columns = {"image-open-miou": opened, "image-miou": vanilla, "image-gain": opened - vanilla}

@@ -5,7 +5,7 @@ All scores come from these: vanilla and open, of any subset of images, under any
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -229,13 +229,6 @@ def merge_classes(records: pl.DataFrame, table: NDArray[np.int64], *, keep: bool
         names, things = vocabulary.names, vocabulary.things
         vocabulary = PanopticVocabulary(tuple(names[row] for row in rows), tuple(things[row] for row in rows))
     return _relabel(records, [table] * len(records), vocabulary)
-
-
-def count_as_labels(records: pl.DataFrame, merged: Mapping[str, str]) -> pl.DataFrame:
-    """The records in one vocabulary, the classes of free words in `merged` counted as the labels that it names."""
-    records = join_image_vocabularies(records)
-    names = read_label_names(records)
-    return merge_classes(records, np.array([names.index(merged.get(name, name)) for name in names]), keep=True)
 
 
 def _relabel(

@@ -14,8 +14,14 @@ from hardlook.harness.records import Record
 from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Scorecard
 from hardlook.harness.sections import DotChart, Picture, Section, Spot, Table, score_dot
-from hardlook.open_vocabulary.free_words import build_words_section, read_merged
-from hardlook.open_vocabulary.pq.evaluation import count_as_labels, draw_labels, read_matches, read_vocabulary
+from hardlook.open_vocabulary.free_words import build_words_section, merge_named_words, read_merged
+from hardlook.open_vocabulary.pq.evaluation import (
+    draw_labels,
+    join_image_vocabularies,
+    merge_classes,
+    read_matches,
+    read_vocabulary,
+)
 from hardlook.open_vocabulary.pq.units import SegmentedImage, read_unit
 from hardlook.open_vocabulary.record_columns import blank_image, decode_label_map
 from hardlook.open_vocabulary.sections import (
@@ -45,7 +51,7 @@ def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Sect
     slices = {"context": "Contexts", "classes": "Sets of classes"}
     charts = build_slice_charts(scorecard, {"pq": "vanilla", "open-pq": "open"}, slices, "PQ")
     words = build_words_section(records, scorecard)
-    records = count_as_labels(records, read_merged(scorecard))
+    records = merge_named_words(join_image_vocabularies(records), read_merged(scorecard), merge_classes)
     sections = [
         _build_headline(scorecard),
         _build_classes(records, scorecard),

@@ -13,12 +13,11 @@ from hardlook.harness.tally import DIFFERENCE, Entry, SoftTally, score_tally, wi
 from hardlook.metrics.open_pq import class_quality, mean_quality, quality_sums, quality_sums_by_image, segment_costs
 from hardlook.metrics.panoptic import NO_PARTNER, SegmentMatches
 from hardlook.open_vocabulary.class_sets import load_class_sets
-from hardlook.open_vocabulary.free_words import SAID, count_truth, find_labels_of_truth, note_words, score_said
+from hardlook.open_vocabulary.free_words import SAID, find_labels_of_truth, merge_words, note_words, score_said
 from hardlook.open_vocabulary.label_similarity import (
     compute_compared_similarities,
     compute_label_similarity,
     compute_used_similarity,
-    merge_label_senses,
 )
 from hardlook.open_vocabulary.off_by_one import describe_shift, shift_labels, warn_of_shift
 from hardlook.open_vocabulary.pq.annotations import PanopticVocabulary
@@ -77,7 +76,7 @@ SCORES = (
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenPqOptions) -> Scorecard:
     """Every score with its interval over images, and the most costly confusions."""
-    records, merged = _merge_words(records, options, keep=False)
+    records, merged = merge_words(join_image_vocabularies(records), options, merge_classes, keep=False)
     vocabulary = read_vocabulary(records)
     names = vocabulary.names
     similarity = compute_label_similarity(names, options)
@@ -102,20 +101,9 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenPqOpt
     return add_comparability(Scorecard(card.name, card.version, "", tuple(scores), left_out=notes), options)
 
 
-def _merge_words(records: pl.DataFrame, options: OpenPqOptions, *, keep: bool) -> tuple[pl.DataFrame, dict[str, str]]:
-    """The records in one vocabulary, free words with a label's sense counted as the label; and these, by name."""
-    records = join_image_vocabularies(records)
-    names = read_vocabulary(records).names
-    if count_truth(names) == len(names):
-        return records, {}
-    table = merge_label_senses(names, options)
-    merged = {names[row]: names[table[row]] for row in np.flatnonzero(table != np.arange(len(names))).tolist()}
-    return merge_classes(records, table, keep=keep), merged
-
-
 def tally_records(records: pl.DataFrame, options: OpenPqOptions) -> list[SoftTally]:
     """One tally of all images, then one per context; the records may be of several runs with different labels."""
-    records, _ = _merge_words(records, options, keep=True)
+    records, _ = merge_words(join_image_vocabularies(records), options, merge_classes, keep=True)
     return _tally_contexts(records, _compute_run_similarity(records, options), read_vocabulary(records), options)
 
 
@@ -123,7 +111,7 @@ def compute_unit_qualities(records: pl.DataFrame, options: OpenPqOptions) -> pl.
     """Columns `unit`, `image-open-pq` and `image-pq`: PQ over the classes in each image; NaN where there are none."""
     import polars as pl
 
-    records, _ = _merge_words(records, options, keep=True)
+    records, _ = merge_words(join_image_vocabularies(records), options, merge_classes, keep=True)
     vocabulary, crowds = read_vocabulary(records), get_crowds_reading(options)
     matrices = {"image-open-pq": _compute_run_similarity(records, options), "image-pq": np.eye(len(vocabulary.names))}
     columns = {name: [np.zeros(0)] for name in matrices}
