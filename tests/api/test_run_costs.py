@@ -54,6 +54,26 @@ def test_a_cost_is_measured_once_with_the_arguments_of_the_run(run, rclicks):
     assert hl.run("rclicks", model="disc", out=run.folder, **FEW).scorecard == run.scorecard, "the run resumes"
 
 
+def test_threads_are_limited_while_a_cost_is_measured_and_as_before_after_it(run, rclicks):
+    torch = pytest.importorskip("torch")
+    benchmark, _ = rclicks
+    seen, before = [], torch.get_num_threads()
+
+    def fail(named, threads):
+        seen.append(torch.get_num_threads())
+        raise RuntimeError("no memory")
+
+    broken = replace(benchmark, cost_measure=replace(benchmark.cost_measure, measure=fail))
+    torch.set_num_threads(3)
+    try:
+        with pytest.warns(RunWarning, match="was not measured"):
+            measure_cost(broken, run, threads=2)
+        measure_cost(benchmark, run, threads=1)
+        assert seen == [2] and torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_a_cost_of_the_command_is_kept(hardlook, run, rclicks):
     benchmark, calls = rclicks
     answer = hardlook(

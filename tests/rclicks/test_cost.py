@@ -149,6 +149,17 @@ def test_the_command_prints_the_published_rows_and_writes_a_file(hardlook, tmp_p
     assert maps["cost"]["role"] == "click-model" and maps["cost"]["opening"]["mean"] == 0
 
 
+def test_the_command_leaves_threads_as_they_were(hardlook):
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        shown = hardlook("clicks", "cost", "disc", "--images", 1, "--clicks", 1, "--size", "48x32", "--threads", 2)
+        assert shown.code == 0 and "2 threads" in shown.out and torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_mistakes_are_named(hardlook):
     assert "--size 640 is not a size" in hardlook("clicks", "cost", "disc", "--size", "640").err
     assert "there is no model 'dics'" in hardlook("clicks", "cost", "dics").err

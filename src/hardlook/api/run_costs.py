@@ -12,12 +12,12 @@ from hardlook.api.runs import Run
 from hardlook.errors import HardlookError, RunWarning, shorten
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.costs import COST_FILE, MeasuredRun, is_cost_of, read_cost
-from hardlook.harness.runs.evaluation import pin_threads
 from hardlook.harness.runs.folder import RunFolder, write_atomically
 from hardlook.harness.scorecard import read_scores
 from hardlook.harness.sections import Section
 from hardlook.models.named_model import build_named
 from hardlook.report.json_values import dump_json
+from hardlook.threads import pinned_threads
 
 
 def measure_cost(benchmark: Benchmark, run: Run, *, threads: int, say: Callable[[str], None] | None = None) -> None:
@@ -40,8 +40,9 @@ def measure_cost(benchmark: Benchmark, run: Run, *, threads: int, say: Callable[
     named = None
     try:
         named = build_named(model["name"], benchmark.card.role, model["args"])
-        pin_threads(threads)
-        write_atomically(run.folder / COST_FILE, dump_json(measure.measure(named, threads)))
+        with pinned_threads(threads):
+            content = measure.measure(named, threads)
+        write_atomically(run.folder / COST_FILE, dump_json(content))
     except Exception as error:  # a model may raise anything, also that the memory of a GPU is full
         reason = error.what if isinstance(error, HardlookError) else f"{type(error).__name__}: {error}"
         warnings.warn(f"the cost of {run.folder.name} was not measured: {shorten(reason)}", RunWarning, stacklevel=2)

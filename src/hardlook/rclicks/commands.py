@@ -410,18 +410,20 @@ def cost(
       hardlook clicks cost sam --model-arg path=sam_vit_h_4b8939.pth --model-arg device=cuda --size 1024x1024 --out cost
     """
     from hardlook.cli.arguments import build_named_model
-    from hardlook.harness.runs.evaluation import pin_threads
     from hardlook.harness.runs.folder import write_atomically
     from hardlook.models.registry import find
     from hardlook.rclicks.click_models import registered_name
     from hardlook.rclicks.cost import ROLES, describe_cost, make_document, measure_cost, parse_size
+    from hardlook.threads import pinned_threads
 
     pixels = parse_size(size)
     name = registered_name(model)
     role = next((role for role in ROLES if role in find(name, ROLES[0]).card.roles), ROLES[0])
     named = build_named_model(name, role, model_arg, "--model-arg")
-    pin_threads(threads)
-    measured = measure_cost(named.model, role, size=pixels, images=images, clicks=clicks, threads=threads, seed=seed)
+    with pinned_threads(threads):
+        measured = measure_cost(
+            named.model, role, size=pixels, images=images, clicks=clicks, threads=threads, seed=seed
+        )
     document = make_document(named, measured)
     files = []
     if out is not None:
