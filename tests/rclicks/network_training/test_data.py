@@ -162,3 +162,33 @@ def test_what_the_mask_of_a_copy_ignores_may_be_an_object(tmp_path):
     assert given.names == ("cup",)
     found = given.images.classes[0, 0, :60].tolist()
     assert found == [1] * 20 + [255] * 10 + [2] * 20 + [255] * 10
+
+
+def write_objects(folder, boxes, width=60):
+    """One image with an object in each of `boxes` (left, right), of its whole height."""
+    pixels = np.random.default_rng(0).integers(0, 255, (40, width, 3), np.uint8)
+    for place, (left, right) in enumerate(boxes):
+        mask = np.zeros((40, width), np.uint8)
+        mask[:, left:right] = 255
+        for kind, content in (("images", pixels), ("masks", mask)):
+            (folder / kind).mkdir(exist_ok=True)
+            PIL.Image.fromarray(content).save(folder / kind / f"cup{place}.png")
+
+
+def test_objects_that_smaller_ones_cover_are_counted_and_named(tmp_path):
+    write_objects(tmp_path, [(0, 20), (0, 12), (12, 20), (30, 50), (30, 40)])
+    given = prepare_objects(ObjectDataOptions({"mine": tmp_path}), make_recipe())
+    assert (given.facts["covered_objects"], given.facts["covered"]) == (1, ["mine/cup0"])
+    assert len(given.training) == 4
+    (tmp_path / "fewer").mkdir()
+    write_objects(tmp_path / "fewer", [(0, 20), (0, 12)])
+    given = prepare_objects(ObjectDataOptions({"mine": tmp_path / "fewer"}), make_recipe())
+    assert given.facts["covered_objects"] == 0 and "covered" not in given.facts and len(given.training) == 2
+
+
+def test_objects_of_which_nothing_is_left_in_a_smaller_image_are_too_small(tmp_path):
+    write_objects(tmp_path, [(0, 20), (30, 31), (33, 34)], width=240)
+    given = prepare_objects(ObjectDataOptions({"mine": tmp_path}), make_recipe(size=32))
+    assert given.images.sizes.max() == 80
+    assert (len(given.training), given.facts["too_small_objects"]) == (1, 2)
+    assert given.facts["covered_objects"] == 0

@@ -1,8 +1,8 @@
 """The objects that an interactive network is trained on: masks of objects where a dataset has them, else components.
 
 A VOC devkit without object masks gives the connected parts of its class masks, of which two that touch are one object
-only where they are of one class. Objects below the least area, and copies of images of a test set, are left out and
-counted.
+only where they are of one class. Objects below the least area, those that smaller ones cover, and copies of images of a
+test set are left out and counted.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 IGNORED, MOST_OBJECTS = 255, 254
 AREA_SIDE = 500  # the longer side for which the least area counts pixels
 FINEST = 2.5  # times the network's input: the longer side that images are kept at, as crops show 2/5 of it
+SHOWN = 5  # of what is left out, so many are named
 COMPONENTS, OBJECTS = "connected components of class masks", "masks of objects"
 StartProgress = Callable[[int, int], Callable[[int, int], None]]
 ObjectMap = NDArray[np.uint8]
@@ -49,13 +50,26 @@ class ObjectDataOptions:
     held_back: float = 0.1
 
 
+@dataclass(frozen=True, eq=False)
+class _ObjectImage:
+    """An image (H, W, 3) and its objects as a map (H, W).
+
+    Not in the map are the objects beyond those that a byte can number, counted, and the `covered` ones, by name.
+    """
+
+    image: NDArray[np.uint8]
+    map: ObjectMap
+    beyond: int
+    covered: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class _Source:
     """An image: its id, its file if it has one, and how image and objects are read."""
 
     name: str
     path: Path | None
-    read: Callable[[], tuple[NDArray[np.uint8], ObjectMap, int]]
+    read: Callable[[], _ObjectImage]
 
 
 def split_components(classes: NDArray[np.integer]) -> tuple[ObjectMap, int]:
@@ -70,17 +84,27 @@ def split_components(classes: NDArray[np.integer]) -> tuple[ObjectMap, int]:
     for number in np.unique(classes[(classes > 0) & (classes != IGNORED)]):
         count, labels = cv2.connectedComponents((classes == number).astype(np.uint8), connectivity=8)
         parts += [labels == part for part in range(1, count)]
-    return _number(parts, classes == IGNORED)
+    found, _ = _number(parts, classes == IGNORED)
+    return found, _count_beyond(parts)
 
 
-def _number(parts: Sequence[NDArray[np.bool_]], ignored: NDArray[np.bool_]) -> tuple[ObjectMap, int]:
-    """Masks (H, W) of objects as one map, the largest first, so that a smaller one lies on a larger one."""
-    ordered = sorted(parts, key=lambda part: -int(np.count_nonzero(part)))
+def _number(parts: Sequence[NDArray[np.bool_]], ignored: NDArray[np.bool_]) -> tuple[ObjectMap, list[int]]:
+    """Masks (H, W) of objects as one map, and the places of those that are not seen in it.
+
+    The largest comes first, so that a smaller one lies on a larger one, which smaller ones may cover wholly.
+    """
+    ordered = sorted(range(len(parts)), key=lambda place: -int(np.count_nonzero(parts[place])))[:MOST_OBJECTS]
     found = np.zeros(ignored.shape, np.uint8)
-    for number, part in enumerate(ordered[:MOST_OBJECTS], start=1):
-        found[part] = number
+    for number, place in enumerate(ordered, start=1):
+        found[parts[place]] = number
     found[ignored] = IGNORED
-    return found, max(0, len(ordered) - MOST_OBJECTS)
+    seen = set(np.unique(found).tolist())
+    return found, [place for number, place in enumerate(ordered, start=1) if number not in seen]
+
+
+def _count_beyond(parts: Sequence[object]) -> int:
+    """How many objects of an image a byte cannot number."""
+    return max(0, len(parts) - MOST_OBJECTS)
 
 
 def prepare_objects(
@@ -96,14 +120,18 @@ def prepare_objects(
     images: list[NDArray[np.uint8]] = []
     maps, names, hashes = [], [], []
     objects: list[tuple[int, int, bool]] = []
-    small = surplus = 0
+    covered: list[str] = []
+    small = beyond = 0
     for source in kept:
-        image, map_, more = source.read()
-        image, map_ = _reduce(image, map_, round(FINEST * recipe.size))
+        read = source.read()
+        image, map_ = _reduce(read.image, read.map, round(FINEST * recipe.size))
         numbers, areas = np.unique(map_[(map_ > 0) & (map_ != IGNORED)], return_counts=True)
         least = max(1.0, recipe.least_area * (max(map_.shape) / AREA_SIDE) ** 2)
         large = numbers[areas >= least]
-        small, surplus = small + len(numbers) - len(large), surplus + more
+        # Of those in the map as it was read: of some, nothing is left in a smaller one.
+        small += len(np.setdiff1d(read.map, (0, IGNORED))) - len(large)
+        beyond += read.beyond
+        covered += read.covered
         if advance is not None:
             advance(1, 0)
         if not len(large):
@@ -127,7 +155,9 @@ def prepare_objects(
         "objects": kind,
         **counts,
         "too_small_objects": small,
-        "objects_beyond_254_of_an_image": surplus,
+        "covered_objects": len(covered),
+        **({"covered": covered[:SHOWN]} if covered else {}),
+        "objects_beyond_254_of_an_image": beyond,
         "images_without_an_object": len(kept) - len(images),
         "trained_on": {"objects": len(rows[False]), "images": len(np.unique(rows[False][:, 0]))},
         "validation": {
@@ -162,7 +192,7 @@ class _ReadLabels:
     image: VocImage
     whole: bool
 
-    def __call__(self) -> tuple[NDArray[np.uint8], ObjectMap, int]:
+    def __call__(self) -> _ObjectImage:
         pixels, file = self.image.read(), self.image.object_path if self.whole else self.image.class_path
         assert file is not None
         labels = read_label_map(file)
@@ -171,21 +201,25 @@ class _ReadLabels:
             what = "the mask has {} pixels, the image {}".format(*sizes)
             raise DataError(what, file=file, unit=self.image.id, remedy="give the mask of this image")
         if not self.whole:
-            return pixels, *split_components(labels)
-        numbers = np.unique(labels[(labels > 0) & (labels != IGNORED)])
-        return pixels, *_number([labels == number for number in numbers], labels == IGNORED)
+            return _ObjectImage(pixels, *split_components(labels))
+        parts = [labels == number for number in np.unique(labels[(labels > 0) & (labels != IGNORED)])]
+        found, _ = _number(parts, labels == IGNORED)
+        return _ObjectImage(pixels, found, _count_beyond(parts))
 
 
 @dataclass(frozen=True)
 class _ReadObjects:
     instances: tuple[ObjectInstance, ...]
 
-    def __call__(self) -> tuple[NDArray[np.uint8], ObjectMap, int]:
+    def __call__(self) -> _ObjectImage:
         targets = [one.read_target() for one in self.instances]
         masks = [one.mask for one in targets]
         # Copies of an image have masks of their own: what one ignores may be the object of another.
         ignored = np.any([one.ignore for one in targets], axis=0) & ~np.any(masks, axis=0)
-        return self.instances[0].read(), *_number(masks, ignored)
+        found, hidden = _number(masks, ignored)
+        covered = [self.instances[place] for place in hidden]
+        names = tuple(f"{one.dataset}/{one.full_stem}" for one in covered)
+        return _ObjectImage(self.instances[0].read(), found, _count_beyond(masks), names)
 
 
 def _leave_out(sources: Sequence[_Source], options: ObjectDataOptions) -> tuple[list[_Source], dict[str, Any]]:
@@ -199,7 +233,7 @@ def _leave_out(sources: Sequence[_Source], options: ObjectDataOptions) -> tuple[
     leaks: dict[str, Any] = {"excluded_by_name": len(sources) - len(present), "copies_of_excluded": len(copies)}
     if copies:
         shown = sorted((present[int(place)].name, other) for place, other in copies.items())
-        leaks["copies"] = [f"{name} shows {other}" for name, other in shown[:5]]
+        leaks["copies"] = [f"{name} shows {other}" for name, other in shown[:SHOWN]]
     if not kept:
         raise DataError(f"all {len(sources)} images are excluded", remedy="check --data and --exclude")
     return kept, {"images": len(sources), "leak_check": leaks}
