@@ -2,6 +2,7 @@
 
 import json
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -159,6 +160,26 @@ def test_a_model_with_free_words_needs_the_option(name):
     outcome = evaluate_batch(benchmark, benchmark.list_units(benchmark.options(scenes=2)), model)
     assert "words of its own choosing" in outcome.failures[0].error
     assert "--pred-words free" in outcome.failures[0].error
+
+
+@pytest.mark.parametrize("name", ["closed-miou", *MODELS])
+def test_a_run_without_the_option_is_refused_before_its_first_unit(name, tmp_path):
+    labelled, phrased = MODELS.get(name, MODELS["open-miou"])
+    given = {"scenes": 2, "resamples": 0}
+    with pytest.raises(OptionError, match="words of its own choosing") as caught:
+        launch(name, model=phrased, given=given, out=tmp_path / "run")
+    assert "--pred-words free" in caught.value.remedy and not (tmp_path / "run").exists()
+    with pytest.raises(OptionError, match="words of its own choosing"):
+        hl.run(name, model=phrased, unit="scene-0000")
+    launch(name, model=labelled, given=given, out=tmp_path / "run")
+
+
+def test_phrases_of_a_model_that_does_not_announce_them_are_named():
+    model = build(MODELS["open-miou"][1], role="semantic-segmenter")
+    silent = SimpleNamespace(segment=model.segment, labels=("sky",))
+    benchmark = find_benchmark("open-miou")
+    outcome = evaluate_batch(benchmark, benchmark.list_units(benchmark.options(scenes=1)), silent)
+    assert "free_words = True" in outcome.failures[0].error and "--pred-words free" in outcome.failures[0].error
 
 
 def test_free_words_and_a_list_exclude_each_other(tmp_path):

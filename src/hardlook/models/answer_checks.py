@@ -447,12 +447,16 @@ def has_free_words(model: Any) -> bool:
     return bool(getattr(model, "free_words", False))
 
 
+_UNANNOUNCED = "phrases need free_words = True in the model's class, and --pred-words free in a run"
+
+
 def _allow_phrases(demands: RoleAnswers, needs_things: bool = False) -> RoleAnswers:
     """The demands on a segmenter that may also answer by `PhrasedAnswer`s, where its `free_words` says so."""
 
     def find_faults(model: Any, value: Any, answer: Any, exact: bool) -> list[str]:
         if not has_free_words(model):
-            return demands.find_faults(model, value, answer, exact)
+            faults = demands.find_faults(model, value, answer, exact)
+            return [f"{faults[0]}; {_UNANNOUNCED}"] if isinstance(answer, PhrasedAnswer) else faults
         if faults := missing_fields(answer, "answer", "phrases", "things"):
             return faults
         phrases, things = answer.phrases, answer.things

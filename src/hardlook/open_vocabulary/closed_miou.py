@@ -21,6 +21,7 @@ from hardlook.harness.tally import Entry, SumTally, score_tally, with_ranges
 from hardlook.harness.verdicts import describe_kind
 from hardlook.metrics.mean_iou import MeanOver, class_counts_of_pairs, class_iou
 from hardlook.open_vocabulary.cards import DATA_LICENCE, misname_half
+from hardlook.open_vocabulary.free_words import check_words
 from hardlook.open_vocabulary.lower_contexts import explain_lower_contexts
 from hardlook.open_vocabulary.miou.evaluation import (
     NO_LABEL,
@@ -252,6 +253,7 @@ CLOSED_MIOU = Benchmark(
     score=partial(score_records, CARD),
     report=build_sections,
     prepare=prepare_unit,
+    setup=check_words,
     sources=list_sources,
     readings=lambda options: (mean_over_reading(options),),
     pictures=draw_unit,

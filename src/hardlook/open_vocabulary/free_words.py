@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import DataError, OptionError
-from hardlook.harness.benchmark import ScoreMeaning
+from hardlook.harness.benchmark import ScoreMeaning, Unit
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
 from hardlook.harness.sections import Section, Table
 from hardlook.models.answer_checks import has_free_words
@@ -100,9 +100,12 @@ def _clean(phrase: str) -> str:
     return words if len(words) <= _MAX_PHRASE else f"{words[: _MAX_PHRASE - 1]}…"
 
 
-def check_words(model: Any, senses: SenseChoice | None) -> None:
-    """An `OptionError` for a model with words of its own in a run that expects labels."""
-    if senses is None and has_free_words(model):
+def check_words(units: Sequence[Unit], model: Any, show_progress: object = None) -> None:
+    """An `OptionError` for a model with words of its own where the units expect labels; as a benchmark's `setup` too.
+
+    The payloads have `pred_senses`; `model` is None for stored predictions.
+    """
+    if units and units[0].payload.pred_senses is None and has_free_words(model):
         remedy = "run open-miou, open-ap or open-pq with --pred-words free"
         raise OptionError("the model answers in words of its own choosing, and this run expects labels", remedy=remedy)
 

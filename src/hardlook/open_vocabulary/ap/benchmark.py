@@ -13,6 +13,7 @@ from hardlook.open_vocabulary.ap.report import build_sections, describe_unit, dr
 from hardlook.open_vocabulary.ap.scores import SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.open_vocabulary.ap.units import find_units, list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
+from hardlook.open_vocabulary.free_words import check_words
 from hardlook.open_vocabulary.options import offer_labels
 from hardlook.open_vocabulary.presets import list_presets
 from hardlook.open_vocabulary.published import find_published_dataset, list_ap_results, list_ap_tables
@@ -58,6 +59,7 @@ OPEN_AP = Benchmark(
     score=partial(score_records, CARD),
     report=build_sections,
     prepare=prepare_unit,
+    setup=check_words,
     sources=list_sources,
     readings=get_readings,
     pictures=draw_unit,

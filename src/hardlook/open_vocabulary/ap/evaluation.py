@@ -72,7 +72,7 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 def predict_detections(units: Sequence[Unit], model: Any) -> list[tuple[ImageDetections, Mapping[int, str]]]:
     """The predicted or stored detections of each unit, and the names or phrases of their category ids."""
     if model is not None:
-        check_words(model, units[0].payload.pred_senses if units else None)
+        check_words(units, model)
         images, ids = [unit.payload.image for unit in units], [unit.id for unit in units]
         answers = check_answers("instance-segmenter", model, model.detect(images), images, ids)
         if has_free_words(model):

@@ -6,6 +6,7 @@ from functools import partial
 
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Quality
 from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
+from hardlook.open_vocabulary.free_words import check_words
 from hardlook.open_vocabulary.miou.evaluation import SCHEMA, evaluate_units, merge_vocabularies
 from hardlook.open_vocabulary.miou.options import OpenMiouOptions, get_readings
 from hardlook.open_vocabulary.miou.report import build_sections, describe_unit, draw_unit
@@ -49,6 +50,7 @@ OPEN_MIOU = Benchmark(
     score=partial(score_records, CARD),
     report=build_sections,
     prepare=prepare_unit,
+    setup=check_words,
     sources=list_sources,
     readings=get_readings,
     pictures=draw_unit,

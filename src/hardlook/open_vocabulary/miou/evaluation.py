@@ -68,7 +68,7 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 def predict_maps(units: Sequence[Unit], model: Any) -> list[tuple[LabelMap, tuple[str, ...]]]:
     """The predicted or stored map of each unit, and the labels or phrases that its numbers are indices into."""
     if model is not None:
-        check_words(model, units[0].payload.pred_senses if units else None)
+        check_words(units, model)
         images, ids = [unit.payload.image for unit in units], [unit.id for unit in units]
         maps = check_answers("semantic-segmenter", model, model.segment(images), images, ids)
         if has_free_words(model):

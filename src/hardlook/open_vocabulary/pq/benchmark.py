@@ -6,6 +6,7 @@ from functools import partial
 
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Quality
 from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
+from hardlook.open_vocabulary.free_words import check_words
 from hardlook.open_vocabulary.options import offer_labels
 from hardlook.open_vocabulary.pq.evaluation import SCHEMA, evaluate_units, merge_vocabularies
 from hardlook.open_vocabulary.pq.options import OpenPqOptions, get_readings
@@ -45,6 +46,7 @@ OPEN_PQ = Benchmark(
     score=partial(score_records, CARD),
     report=build_sections,
     prepare=prepare_unit,
+    setup=check_words,
     sources=list_sources,
     readings=get_readings,
     pictures=draw_unit,

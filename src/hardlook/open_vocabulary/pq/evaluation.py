@@ -65,7 +65,7 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 def predict_segments(units: Sequence[Unit], model: Any) -> list[ImageSegments]:
     """The predicted or stored segments of each unit."""
     if model is not None:
-        check_words(model, units[0].payload.pred_senses if units else None)
+        check_words(units, model)
         images, ids = [unit.payload.image for unit in units], [unit.id for unit in units]
         answers = check_answers("panoptic-segmenter", model, model.segment_panoptic(images), images, ids)
         if has_free_words(model):
