@@ -97,6 +97,7 @@ SCALE = Benchmark(
     report=lambda records, scorecard: [Section("Nothing", "", ())],
     tallies=tally,
     qualities=lambda records, options: records.select("unit", "confidence"),
+    additive=True,
 )
 
 

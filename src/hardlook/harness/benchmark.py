@@ -214,6 +214,9 @@ class Benchmark:
       what it leaves is found by every worker.
     - `tallies(records, options)`: what the scores that have units behind them follow from; needed to compare runs. Of
       the same units, the same rows and columns.
+    - `additive`: whether the scores are those of the tallies and nothing else, and the tallies of two parts of the
+      records, rows one after the other, are those of both. A run of more than a million units is then scored, compared
+      and exported in bounded memory, part by part; `report` is given every k-th record.
     - `merge_vocabularies(runs)`: the records of several runs with one list of labels, so that their tallies have the
       same columns; for benchmarks whose models answer in vocabularies of their own.
     - `qualities(records, options)`: `unit` and a Float64 column for each of the card's qualities, rows as in
@@ -252,6 +255,11 @@ class Benchmark:
     find_units: Callable[[Any, Collection[str]], Mapping[str, Unit] | None] | None = None
     model_arguments: Callable[[Any], Mapping[str, Any]] = lambda options: {}
     cost_measure: CostMeasure | None = None
+    additive: bool = False
+
+    def __post_init__(self) -> None:
+        if self.additive and self.tallies is None:
+            raise TypeError(f"benchmark {self.card.name!r} is said to be additive, which needs tallies")
 
 
 # Names of functions in 0.1.0, when a benchmark was a class with methods; read for one release.

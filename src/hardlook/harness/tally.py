@@ -199,6 +199,29 @@ class SoftTally(SumTally):
 
 
 @dataclass(frozen=True, eq=False)
+class GroupedTally(SumTally):
+    """Sums of so many clusters that those of groups are kept in their place: `sums` has a row for each group.
+
+    Cluster i is in group i modulo their number, as where clusters are left out in groups (`assign_groups`). `count`
+    counts the clusters, and `exact` (columns,) has their totals. `soft` where sums are not whole numbers.
+    """
+
+    count: int = 0
+    exact: Numbers = field(default_factory=lambda: np.empty(0))
+    soft: bool = False
+
+    @property
+    def totals(self) -> Numbers:
+        """(columns,): the sums over all clusters."""
+        return self.exact
+
+    def as_groups(self) -> SumTally:
+        """The tally of the groups, each as if it were a cluster."""
+        kind = SoftTally if self.soft else SumTally
+        return kind(self.entries, self.sums, self.statistic, self.key, self.resampled)
+
+
+@dataclass(frozen=True, eq=False)
 class SeedTally:
     """The mean scores of one method trained with several seeds: `members` are the tallies of its runs.
 
@@ -299,6 +322,13 @@ def is_costly(tally: Tally) -> bool:
     return bool(getattr(tally, "costly", False))
 
 
+def count_clusters(tally: Tally) -> int:
+    """The number of clusters, also where only groups of them are kept."""
+    if isinstance(tally, SeedTally):
+        return count_clusters(tally.members[0])
+    return tally.count if isinstance(tally, GroupedTally) else tally.clusters.n
+
+
 def leave_clusters_out(tallies: Sequence[Tally]) -> tuple[NDArray[np.int64], Iterator[list[Numbers]]]:
     """The number of groups of clusters in each stratum, and the scores of each tally without each group, in blocks.
 
@@ -332,7 +362,7 @@ def measure_spread(tally: Tally) -> Spread:
 
 def count_own_clusters(tally: Tally) -> list[int]:
     """The number of clusters that each score rests on, as far as its entry says so."""
-    n = tally.clusters.n
+    n = count_clusters(tally)
     return [min(n, max(entry.n, 1)) if entry.clusters is None else entry.clusters for entry in tally.entries]
 
 
@@ -356,7 +386,7 @@ def estimate_tally(tally: Tally, options: DrawOptions) -> Sequence[Estimate]:
         resampled=tally.resampled,
     )
     # A jackknife interval needs no resamples; with so many clusters the standard error is that of the jackknife too.
-    drawn = 0 if method == "jackknife" and clusters.n > MAX_RESAMPLED_CLUSTERS else plan.resamples
+    drawn = 0 if method == "jackknife" and count_clusters(tally) > MAX_RESAMPLED_CLUSTERS else plan.resamples
     replicates = [np.empty((0, len(tally.entries)))]
     replicates += [tally.values(block) for block in draw_multiplicities(clusters, drawn, plan.rng)]
     left_out: Numbers | Spread | None = None
@@ -368,6 +398,8 @@ def estimate_tally(tally: Tally, options: DrawOptions) -> Sequence[Estimate]:
     ranges = [entry.range for entry in tally.entries]
     rests_on = count_own_clusters(tally)
     estimates = summarise(plan, tally.values()[0], np.concatenate(replicates), left_out, ranges, rests_on)
+    if isinstance(tally, GroupedTally):
+        estimates = tuple(replace(one, interval=replace(one.interval, n=tally.count)) for one in estimates)
     if drawn < plan.resamples and isinstance(left_out, Spread):
         errors = left_out.standard_error.tolist()
         estimates = tuple(replace(one, standard_error=error) for one, error in zip(estimates, errors, strict=True))

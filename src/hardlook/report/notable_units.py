@@ -20,16 +20,19 @@ import numpy as np
 
 from hardlook.harness.benchmark import Quality
 from hardlook.harness.rounding import format_fixed
+from hardlook.harness.runs.scoring import pick_every
 from hardlook.harness.sections import Example, Gallery, Section
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from hardlook.harness.records import Record
     from hardlook.harness.runs.scoring import ScoredRun
 
 # Means of equal numbers differ from them in the last bits.
 ROUNDING = 1e-9
+
+# Of a run that is read in chunks, at most so many units are candidates beside a sample.
+MOST_CANDIDATES = 100_000
 
 # The worst come first: they say most about what an average hides.
 _TITLES = {
@@ -53,16 +56,19 @@ def build_notable_units_section(scored: ScoredRun, most: int, shown: Collection[
     if not most or not benchmark.card.qualities or benchmark.qualities is None:
         return None
     quality = benchmark.card.qualities[0]
-    qualities = benchmark.qualities(scored.records, scored.options)
-    slices = scored.records.select("unit", *benchmark.schema.slices)
-    expected = compute_expected_qualities(qualities, slices, quality)
+    if scored.is_chunked:
+        expected = collect_candidates(scored, quality, most)
+    else:
+        qualities = benchmark.qualities(scored.records, scored.options)
+        slices = scored.records.select("unit", *benchmark.schema.slices)
+        expected = compute_expected_qualities(qualities, slices, quality)
     notable = select_notable_units(expected, quality, most)
     kept = {kind: notable[kind] for kind in _TITLES if notable[kind] and not set(notable[kind]) <= set(shown)}
     elsewhere = [kind for kind in _TITLES if notable[kind] and kind not in kept]
     if not kept:
         return None
     chosen = [unit for units in kept.values() for unit in units]
-    records = get_light_records(scored, chosen)
+    records = scored.find_records(chosen)
     known = {row["unit"]: row for row in expected.filter(expected["unit"].is_in(chosen)).iter_rows(named=True)}
     galleries = []
     for kind, units in kept.items():
@@ -80,6 +86,8 @@ def build_notable_units_section(scored: ScoredRun, most: int, shown: Collection[
     better = "higher is better" if quality.higher_is_better else "lower is better"
     text = f"Units are ordered by one number each, their quality: {quality.title} ({better}). "
     text += "Units without a quality are never chosen."
+    if scored.is_chunked:
+        text += f" Typical units are chosen from one unit in {scored.sampling_step:,}."
     if elsewhere:
         text += f" The {' and the '.join(elsewhere)} units are in the galleries above."
     return Section("Units to look at", text, tuple(galleries))
@@ -142,6 +150,63 @@ def _mean_of_others(column: str) -> pl.Expr:
     return pl.when(count > 1).then((total - pl.col("value")) / (count - 1))
 
 
+def collect_candidates(scored: ScoredRun, quality: Quality, most: int) -> pl.DataFrame:
+    """What `compute_expected_qualities` returns, of the units among which the notable ones are, read in chunks.
+
+    Of the units that share all their slices, the lowest or the highest is farthest from what is expected of them; and
+    every k-th unit shows what is typical.
+    """
+    import polars as pl
+
+    benchmark, slices = scored.benchmark, list(scored.benchmark.schema.slices)
+    assert benchmark.qualities is not None
+    shared, ends, sampled = slices, pl.DataFrame(), []
+    totals: dict[str, pl.DataFrame] = {}
+    for chunk, every in pick_every(scored.iterate_records(), scored.sampling_step):
+        values = benchmark.qualities(chunk, scored.options)[quality.name].cast(pl.Float64).alias("value")
+        known = chunk.select("unit", *slices).with_columns(values).filter(pl.col("value").is_finite())
+        sampled.append(known.filter(pl.col("unit").is_in(every["unit"].implode())))
+        for name in slices:
+            counted = known.group_by(name).agg(total=pl.col("value").sum(), count=pl.len())
+            totals[name] = _add_totals(name, totals.get(name), counted)
+        ends = _take_ends(pl.concat([ends, known], how="diagonal"), shared, most)
+        if len(ends) > MOST_CANDIDATES:
+            # So many combinations of slices say little about a unit.
+            shared = []
+            ends = _take_ends(ends, shared, most)
+    candidates = pl.concat([ends, *sampled]).unique(subset="unit", keep="first")
+    others = []
+    for name in slices:
+        if len(totals[name]) > 1:
+            candidates = candidates.join(totals[name], on=name, how="left", nulls_equal=True)
+            mean = (pl.col("total") - pl.col("value")) / (pl.col("count") - 1)
+            candidates = candidates.with_columns(pl.when(pl.col("count") > 1).then(mean).alias(f"others in {name}"))
+            candidates = candidates.drop("total", "count")
+            others.append(f"others in {name}")
+    mean_of_others = pl.mean_horizontal(others) if others else pl.lit(None, pl.Float64)
+    return candidates.select("unit", "value", expected=mean_of_others).sort("unit")
+
+
+def _add_totals(name: str, one: pl.DataFrame | None, other: pl.DataFrame) -> pl.DataFrame:
+    """The sums and counts of two chunks by the value of a slice."""
+    import polars as pl
+
+    if one is None:
+        return other
+    return pl.concat([one, other]).group_by(name).agg(pl.col("total").sum(), pl.col("count").sum())
+
+
+def _take_ends(known: pl.DataFrame, shared: list[str], most: int) -> pl.DataFrame:
+    """The `most` lowest and highest units of each combination of slices, ties by unit id."""
+    import polars as pl
+
+    ends = []
+    for descending in (False, True):
+        ordered = known.sort("value", "unit", descending=[descending, False])
+        ends.append(ordered.group_by(shared, maintain_order=True).head(most) if shared else ordered.head(most))
+    return pl.concat([end.select(known.columns) for end in ends]).unique(subset="unit", keep="first")
+
+
 def _take_first(known: pl.DataFrame, order: pl.Expr, most: int) -> list[str]:
     """The ids of the units that come first in the order, found without sorting all of them."""
     import polars as pl
@@ -152,11 +217,3 @@ def _take_first(known: pl.DataFrame, order: pl.Expr, most: int) -> list[str]:
     last = keys["key"].bottom_k(most).max()
     units: list[str] = keys.filter(pl.col("key") <= last).sort("key", "unit").head(most)["unit"].to_list()
     return units
-
-
-def get_light_records(scored: ScoredRun, units: Collection[str]) -> dict[str, Record]:
-    """The records of some units, without pictures."""
-    import polars as pl
-
-    frame = scored.records.filter(pl.col("unit").is_in(list(units)))
-    return {row["unit"]: row for row in frame.iter_rows(named=True)}

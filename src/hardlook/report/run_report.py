@@ -14,7 +14,7 @@ from hardlook.harness.benchmark import draw_nothing
 from hardlook.harness.sections import Block, Gallery, Picture, Section
 from hardlook.models.registry import MARKS
 from hardlook.report.formatting import format_count, format_number
-from hardlook.report.notable_units import build_notable_units_section, get_light_records
+from hardlook.report.notable_units import build_notable_units_section
 
 if TYPE_CHECKING:
     from hardlook.harness.runs.scoring import ScoredRun
@@ -84,7 +84,7 @@ def _build_unit_records(scored: ScoredRun, units: Sequence[str]) -> dict[str, Un
 
     return {
         unit: UnitRecord(format_record_fields(record), build_rerun_command(scored.manifest, unit))
-        for unit, record in get_light_records(scored, units).items()
+        for unit, record in scored.find_records(units).items()
     }
 
 
@@ -122,6 +122,7 @@ def _describe_run(scored: ScoredRun) -> str:
         + (f" Joined from {len(parts)} runs: {', '.join(row['folder'] for row in parts)}." if parts else "")
         + (f" The model's settings: {settings}." if settings else "")
         + (f" Its marks: {marks}." if marks else "")
+        + (f" Charts of single units show one unit in {scored.sampling_step:,}." if scored.is_chunked else "")
         + (f" Source: {card.citation}" if card.citation else "")
     )
 

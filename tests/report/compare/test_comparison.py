@@ -87,7 +87,7 @@ def test_the_page_has_verdicts_slices_units_and_every_difference():
     from hardlook.report.compare.units import compute_unit_qualities
 
     found = compare_runs(runs, swaps=99)
-    sections = build_sections(found, runs, compute_unit_qualities(runs, found.models, found.units.ids), examples=3)
+    sections = build_sections(found, runs, compute_unit_qualities(runs, found.models, found.units.ids, 3), examples=3)
     assert [section.title for section in sections] == [
         "Who is better", "The other scores", "By group", "Which units they differ on", "All differences"
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from hardlook.report.compare.units import compute_unit_qualities, count_units
 def test_the_document_holds_everything_and_is_plain_json():
     runs = [hits_run([1, 0, 1], "ant"), hits_run([1, 1, 0], "bee")]
     found = compare_runs(runs, swaps=99, resamples=20, seed=3)
-    qualities = compute_unit_qualities(runs, found.models, found.units.ids)
+    qualities = compute_unit_qualities(runs, found.models, found.units.ids, 3)
     document = build_document(found, runs, [count_units(qualities, "ant", "bee")])
     again = json.loads(json.dumps(document, allow_nan=False))
     assert again == document

@@ -14,7 +14,7 @@ def two(**more):
 
 def test_the_same_lists_and_data_are_called_the_same_units():
     units = find_shared_units(two(), ["ant", "bee"])
-    assert units.same and len(units.ids) == 4
+    assert units.same and units.count == len(units.ids) == 4
     assert units.describe() == ["Same units: every model answered the same 4 units of the same data, by fingerprint."]
 
 

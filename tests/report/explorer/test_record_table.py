@@ -55,11 +55,15 @@ QUERIES = st.builds(
 )
 
 
-def table_of(rows):
+def table_of(rows, stored=False):
+    """The rows as dicts, and as a table in memory or one that stays in its file."""
     units = [f"u-{number:02d}" for number in range(len(rows))]
     named = [{"unit": unit, **row} for unit, row in zip(units, rows, strict=True)]
     kinds = {"iou": pl.Float64, "context": pl.Enum(CONTEXTS), "fold": pl.Int64, "mixed": pl.Boolean, "pixels": pl.Int64}
-    return named, RecordTable(pl.DataFrame(named, schema={"unit": pl.String, **kinds}), FIELDS)
+    if stored:
+        kinds["context"] = pl.String
+    frame = pl.DataFrame(named, schema={"unit": pl.String, **kinds})
+    return named, RecordTable(frame.lazy() if stored else frame, FIELDS)
 
 
 def kept(row, query):
@@ -75,9 +79,9 @@ def kept(row, query):
     return True
 
 
-@given(ROWS, QUERIES)
-def test_a_selection_is_what_a_loop_finds(rows, query):
-    named, table = table_of(rows)
+@given(ROWS, QUERIES, st.booleans())
+def test_a_selection_is_what_a_loop_finds(rows, query, stored):
+    named, table = table_of(rows, stored)
     wanted = [row for row in named if kept(row, query)]
     known = [row for row in wanted if row[query.sort] is not None]
     if query.sort == "unit":
@@ -89,7 +93,7 @@ def test_a_selection_is_what_a_loop_finds(rows, query):
         known.sort(key=lambda row: (row[query.sort], row["unit"]))
     expected = known + [row for row in wanted if row[query.sort] is None]
     selection = table.select(query)
-    assert [row["unit"] for row in table.frame[selection.rows].to_dicts()] == [row["unit"] for row in expected]
+    assert [row["unit"] for row in table.rows(selection.rows)] == [row["unit"] for row in expected]
     values = [row["iou"] for row in wanted if row["iou"] is not None]
     mean = selection.means["iou"]
     assert mean is None if not values else math.isclose(mean, sum(values) / len(values), abs_tol=1e-12)
@@ -97,9 +101,9 @@ def test_a_selection_is_what_a_loop_finds(rows, query):
     assert selection.histogram.missing == len(wanted) - len(values)
 
 
-@given(ROWS)
-def test_groups_are_counts_and_means_of_each_value(rows):
-    named, table = table_of(rows)
+@given(ROWS, st.booleans())
+def test_groups_are_counts_and_means_of_each_value(rows, stored):
+    named, table = table_of(rows, stored)
     for key, groups in table.select(Query()).groups.items():
         for value, count, mean in groups:
             own = [row for row in named if str(row[key]).lower() == value.lower()]
@@ -124,12 +128,27 @@ def test_the_spread_counts_as_numpy_does():
     assert spread.counts.tolist() == np.histogram(values, BINS, (0, 1))[0].tolist()
 
 
-def test_columns_that_say_the_same_of_all_are_not_shown():
-    _, table = table_of([{"iou": 0.5, "context": "sea", "fold": n, "mixed": False, "pixels": 3} for n in range(3)])
+@pytest.mark.parametrize("stored", [False, True])
+def test_columns_that_say_the_same_of_all_are_not_shown(stored):
+    rows = [{"iou": 0.5, "context": "sea", "fold": n, "mixed": False, "pixels": 3} for n in range(3)]
+    _, table = table_of(rows, stored)
     assert [field.key for field in table.shown] == ["unit", "iou", "fold"]
 
 
+@given(ROWS)
+def test_a_stored_table_has_the_summaries_of_one_in_memory(rows):
+    (named, table), (_, stored) = table_of(rows), table_of(rows, stored=True)
+    for field in FIELDS:
+        ours, theirs = stored.summaries[field.key], table.summaries[field.key]
+        assert (ours.constant, ours.low, ours.high, ours.values) == (
+            theirs.constant, theirs.low, theirs.high, theirs.values,
+        )  # fmt: skip
+    assert stored.rows([len(rows) - 1, 0]) == [named[-1], named[0]] and stored.row(0) == named[0]
+    assert stored.nbytes == 0 < table.nbytes and stored.rows([]) == []
+
+
+@pytest.mark.parametrize("stored", [False, True])
 @pytest.mark.parametrize("unit", ["u-01", "nowhere", "../u-01", ""])
-def test_units_are_looked_up_by_their_whole_id(unit):
-    _, table = table_of([{"iou": 0.5, "context": "", "fold": 0, "mixed": True, "pixels": 0}] * 3)
+def test_units_are_looked_up_by_their_whole_id(unit, stored):
+    _, table = table_of([{"iou": 0.5, "context": "", "fold": 0, "mixed": True, "pixels": 0}] * 3, stored)
     assert table.row_of(unit) == (1 if unit == "u-01" else None)

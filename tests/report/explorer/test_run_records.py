@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -75,6 +76,27 @@ def test_the_table_is_made_once_and_anew_when_records_change(copied, monkeypatch
     _, changed = state_of(copied)
     assert changed.fingerprint != state.fingerprint
     assert len(load_record_frame(changed)) == 4
+
+
+def test_the_table_of_very_many_units_stays_in_its_file(copied, monkeypatch):
+    _, state = state_of(copied)
+    expected = build_record_frame(state)
+    monkeypatch.setattr(run_records, "MOST_IN_MEMORY", 3)
+    monkeypatch.setattr(run_records, "build_record_frame", lambda state: pytest.fail("it was read into memory"))
+    many = replace(state, units=len(expected))
+    stored = load_record_frame(many)
+    assert isinstance(stored, pl.LazyFrame)
+    assert_frame_equal(stored.collect(), expected)
+    monkeypatch.setattr(run_records, "store_record_frame", lambda *_: pytest.fail("it was made again"))
+    assert_frame_equal(load_record_frame(many).collect(), expected)
+
+
+def test_without_a_cache_the_table_of_very_many_units_is_in_memory(copied, tmp_path, monkeypatch):
+    _, state = state_of(copied)
+    monkeypatch.setattr(run_records, "MOST_IN_MEMORY", 3)
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path / "file"))
+    assert isinstance(load_record_frame(replace(state, units=8)), pl.DataFrame)
 
 
 def test_a_broken_or_locked_cache_costs_nothing_but_time(made, tmp_path, monkeypatch):

@@ -22,6 +22,7 @@ from hardlook.harness.stats.intervals import Interval
 from hardlook.report.block_names import name_blocks
 from hardlook.report.export.document import SCHEMA as SCHEMA_ID
 from hardlook.report.export.document import (
+    ExportedRecords,
     build_score_row,
     build_section_data,
     list_data_fingerprints,
@@ -29,7 +30,6 @@ from hardlook.report.export.document import (
     open_for_replacement,
     read_schema,
     read_scorecard,
-    select_exported_records,
     tabulate_block,
     write_export,
 )
@@ -334,7 +334,7 @@ def own(closed_miou):
     }  # fmt: skip
     second = {**row, "unit": "z", "a_float": float("inf"), "a_ints": [], "a_floats": []}
     records = benchmark.schema.frame([row, second]).select(benchmark.schema.light)
-    return replace(closed_miou, benchmark=benchmark, records=records)
+    return replace(closed_miou, benchmark=benchmark, source=records)
 
 
 def test_records_of_every_type_are_values_of_json(own, exported):
@@ -361,8 +361,8 @@ def test_records_are_those_of_the_run_with_their_qualities(closed_miou, exported
 
 @pytest.mark.parametrize("size", [1, 3, 8, 100])
 def test_the_rows_do_not_depend_on_how_many_pass_at_once(closed_miou, size):
-    table = select_exported_records(closed_miou)
-    assert list(table.rows(size)) == list(table.rows(1000)) and len(table.table) > 3
+    table = ExportedRecords(closed_miou)
+    assert list(table.rows(size)) == list(table.rows(1000)) and table.count > 3
 
 
 def test_ndjson_says_the_same_as_the_document(closed_miou, exported, tmp_path):
@@ -383,7 +383,7 @@ def test_records_can_be_left_out_and_nothing_else_changes(closed_miou, exported)
 
 def test_many_records_are_written_in_small_pieces(closed_miou):
     many = pl.concat([closed_miou.records] * 2_000)
-    large = replace(closed_miou, records=many, benchmark=Unjudged(closed_miou))
+    large = replace(closed_miou, source=many, benchmark=Unjudged(closed_miou))
     stream = Pieces()
     assert write_export(large, stream) == 16_000
     assert stream.longest < len(stream.getvalue()) / 20

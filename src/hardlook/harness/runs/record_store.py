@@ -122,26 +122,46 @@ def read_all_records(
     """
     import polars as pl
 
-    expected = {name: schema.polars_schema()[name] for name in columns}
-    frames, others = [pl.DataFrame(schema=expected)], {}
-    for part in list_parts(folder.records_path):
-        frame = read_part(part, [*columns, "answers"], schema.defaults())
-        if differing := [name for name, kind in expected.items() if frame.schema[name] != kind]:
-            raise _version_error(part, f"have other types in column {', '.join(differing)}")
-        own = _filter_own(frame, answers)
-        if len(own) < len(frame):
-            others[part] = len(frame) - len(own)
-        if units is not None:
-            own = own.filter(pl.col("unit").is_in(list(units)))
-        frames.append(own.select(columns))
+    frames, others = [pl.DataFrame(schema={name: schema.polars_schema()[name] for name in columns})], {}
+    for part, own, count in iterate_record_parts(folder, schema, answers, columns):
+        if count:
+            others[part] = count
+        frames.append(own if units is None else own.filter(pl.col("unit").is_in(list(units))))
     return pl.concat(frames), others
+
+
+def iterate_record_parts(
+    folder: RunFolder, schema: RecordSchema, answers: str, columns: Sequence[str]
+) -> Iterator[tuple[Path, pl.DataFrame, int]]:
+    """Yield for each part, by name, what `read_own_part` reads of it."""
+    for part in list_parts(folder.records_path):
+        yield part, *read_own_part(part, schema, answers, columns)
+
+
+def read_own_part(
+    part: Path, schema: RecordSchema, answers: str, columns: Sequence[str], numbered: str = ""
+) -> tuple[pl.DataFrame, int]:
+    """The records of a part with the fingerprint `answers`, and the number of those that have another one.
+
+    With `numbered`, a first column of that name has the number of each row in the part.
+    """
+    frame = read_part(part, [*columns, "answers"], schema.defaults())
+    kinds = schema.polars_schema()
+    if differing := [name for name in columns if frame.schema[name] != kinds[name]]:
+        raise _version_error(part, f"have other types in column {', '.join(differing)}")
+    own = _filter_own(frame.with_row_index(numbered) if numbered else frame, answers)
+    return own.drop("answers"), len(frame) - len(own)
 
 
 def keep_first_records(records: pl.DataFrame) -> pl.DataFrame:
     """Of each unit the record of the first part, sorted by unit."""
+    return drop_repeated_units(records.sort("unit", maintain_order=True))
+
+
+def drop_repeated_units(ordered: pl.DataFrame) -> pl.DataFrame:
+    """Of each unit the first row; the rows are sorted by unit."""
     import polars as pl
 
-    ordered = records.sort("unit", maintain_order=True)
     return ordered.filter((pl.col("unit") != pl.col("unit").shift()).fill_null(True))
 
 

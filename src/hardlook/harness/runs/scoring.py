@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.cloud.data_copies import fetch_options
 from hardlook.errors import HardlookError, OptionError, RunError
+from hardlook.harness.added_tallies import TallyAdder
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.checked_json import format_checked_json
 from hardlook.harness.options import BenchmarkOptions, fields_that_change, parse_options
 from hardlook.harness.records import Record
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.folder import RunFolder, suggest_repair, write_atomically
+from hardlook.harness.runs.ordered_records import OrderedRecords
 from hardlook.harness.runs.record_store import (
     find_contradicting_units,
     has_checksum,
@@ -27,6 +32,7 @@ from hardlook.harness.runs.record_store import (
 from hardlook.harness.runs.relative_paths import DIRECTORY, explain_missing_path, locate_options
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard, UnitCounts, merge_readings
 from hardlook.harness.sections import Section
+from hardlook.harness.tally import score_tally
 from hardlook.reading import reading
 
 if TYPE_CHECKING:
@@ -34,19 +40,30 @@ if TYPE_CHECKING:
 
 
 EXAMPLES = 5
+
+MOST_IN_MEMORY = 1_000_000
+"""A run of more units is read in chunks, where its benchmark is additive."""
+
+SAMPLED = 100_000
+"""So many of its records, evenly spaced, are shown in its report."""
+
 WITH = " with "
 """Between the name of a model and that of one that it works with."""
 
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """A run read from its folder: its manifest, records, failures and scorecard."""
+    """A run read from its folder: its manifest, records, failures and scorecard.
+
+    `source` has the records without pictures, one row per unit in the order of the units: a table, or what reads them
+    in chunks where they are too many for one.
+    """
 
     folder: RunFolder
     manifest: dict[str, Any]
     benchmark: Benchmark
     options: BenchmarkOptions
-    records: pl.DataFrame
+    source: pl.DataFrame | OrderedRecords
     failures: pl.DataFrame
     scorecard: Scorecard
     known_units: Sequence[Unit] | None = field(default=None, repr=False, compare=False)
@@ -57,9 +74,55 @@ class ScoredRun:
         """The model and those that it works with, such as an encoder, as tables and charts name them."""
         return name_method(self.manifest, self.options)
 
+    @cached_property
+    def records(self) -> pl.DataFrame:
+        """All records as one table, whatever memory that takes."""
+        import polars as pl
+
+        return pl.concat(self.iterate_records()) if isinstance(self.source, OrderedRecords) else self.source
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether there are too many records for one table: `iterate_records` reads them in bounded memory."""
+        return isinstance(self.source, OrderedRecords)
+
+    def iterate_records(self) -> Iterator[pl.DataFrame]:
+        """The records in chunks, in the order of the units; all at once where they are few."""
+        if isinstance(self.source, OrderedRecords):
+            yield from self.source.iterate(self.benchmark.schema.light)
+        else:
+            yield self.source
+
+    @cached_property
+    def shown_records(self) -> pl.DataFrame:
+        """The records that a report shows: all, or every k-th where there are too many for one table."""
+        import polars as pl
+
+        if not self.is_chunked:
+            return self.records
+        every = [rows for _, rows in pick_every(self.iterate_records(), self.sampling_step)]
+        return pl.concat(every)
+
+    @property
+    def sampling_step(self) -> int:
+        """Of how many units one is in the report."""
+        return math.ceil(self.scorecard.units.scored / SAMPLED) if self.is_chunked else 1
+
+    def find_records(self, units: Collection[str], columns: Sequence[str] = ()) -> dict[str, Record]:
+        """The records of some units with these columns, by default all but pictures."""
+        chosen = columns or self.benchmark.schema.light
+        if isinstance(self.source, OrderedRecords):
+            rows = self.source.find(chosen, units)
+        elif not columns:
+            rows = self.source.filter(self.source["unit"].is_in(list(units)))
+        else:
+            answers = self.manifest["answers"]["fingerprint"]
+            rows = read_records(self.folder, self.benchmark.schema, answers, chosen, list(units))
+        return {row["unit"]: row for row in rows.iter_rows(named=True)}
+
     def build_sections(self) -> Sequence[Section]:
         """The sections of the run's report, where the model is named with those that it works with."""
-        return self.benchmark.report(self.records, replace(self.scorecard, model=self.method))
+        return self.benchmark.report(self.shown_records, replace(self.scorecard, model=self.method))
 
     def list_units(self) -> Sequence[Unit]:
         """The units of the run, listed again where they are not known."""
@@ -67,12 +130,17 @@ class ScoredRun:
             return self.known_units
         return list_stored_units(self.benchmark, self.manifest, self.options)
 
-    def whole_records(self, units: list[str]) -> dict[str, Record]:
+    def whole_records(self, units: Collection[str]) -> dict[str, Record]:
         """The records of some units with all columns, pictures included."""
-        columns = ["unit", *(column.name for column in self.benchmark.schema.columns)]
-        answers = self.manifest["answers"]["fingerprint"]
-        frame = read_records(self.folder, self.benchmark.schema, answers, columns, units)
-        return {row["unit"]: row for row in frame.iter_rows(named=True)}
+        return self.find_records(units, ["unit", *(column.name for column in self.benchmark.schema.columns)])
+
+
+def pick_every(chunks: Iterable[pl.DataFrame], step: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Each chunk, and of its rows those whose number, counted over all chunks from 0, is a multiple of `step`."""
+    seen = 0
+    for chunk in chunks:
+        yield chunk, chunk.gather_every(step, -seen % step)
+        seen += len(chunk)
 
 
 def list_stored_units(
@@ -103,10 +171,17 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
     options = _change_options(benchmark, locate_options(manifest, benchmark.options), changes or {})
     check_readings(benchmark, options)
     answers = manifest["answers"]["fingerprint"]
-    every, others = read_all_records(folder, benchmark.schema, answers, benchmark.schema.light)
-    records = keep_first_records(every)
-    contradicting = find_contradicting_units(every) if len(records) < len(every) else []
-    del every
+    source: pl.DataFrame | OrderedRecords
+    contradicting: list[str] = []
+    if benchmark.additive and manifest["units"] > MOST_IN_MEMORY:
+        source = OrderedRecords(folder, benchmark.schema, answers)
+        others, is_empty = source.others, not source.stored
+    else:
+        every, others = read_all_records(folder, benchmark.schema, answers, benchmark.schema.light)
+        source = keep_first_records(every)
+        contradicting = find_contradicting_units(every) if len(source) < len(every) else []
+        is_empty = source.is_empty()
+        del every
     failures = read_failures(folder, answers)
     if others:
         raise RunError(
@@ -115,17 +190,22 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
             file=next(iter(others)),
             remedy=suggest_repair(folder.path),
         )
-    if records.is_empty() and len(failures):
+    if is_empty and len(failures):
         raise RunError(
             f"every unit failed; the first: {failures['error'][0]}",
             file=folder.failures_path,
             unit=failures["unit"][0],
             remedy="fix the cause and repeat the `hardlook run` of this folder; until then leave the folder out",
         )
-    if records.is_empty():
+    if is_empty:
         raise RunError("the run has no records yet", file=folder.path, remedy="finish the run first")
-    scorecard = _score_records(benchmark, records, options, folder)
-    unscored = manifest["units"] - len(records)
+    with _explained_errors(options, folder):
+        if isinstance(source, OrderedRecords):
+            chunks = source.iterate(benchmark.schema.light, contradicting)
+            scorecard, answered = _score_chunks(benchmark, chunks, options)
+        else:
+            scorecard, answered = benchmark.score(source, options), len(source)
+    unscored = manifest["units"] - answered
     scorecard = replace(
         scorecard,
         model=get_model_name(manifest),
@@ -134,18 +214,32 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
         left_out=(
             *(LeftOut(**{**row, "examples": tuple(row["examples"])}) for row in manifest.get("left_out", [])),
             *scorecard.left_out,
-            *_list_unscored(manifest["units"], records, failures, contradicting),
+            *_list_unscored(unscored, failures, contradicting),
         ),
-        units=UnitCounts(manifest["units"], len(records), len(failures)),
+        units=UnitCounts(manifest["units"], answered, len(failures)),
     )
-    return ScoredRun(folder, manifest, benchmark, options, records, failures, scorecard)
+    return ScoredRun(folder, manifest, benchmark, options, source, failures, scorecard)
 
 
-def _score_records(
-    benchmark: Benchmark, records: pl.DataFrame, options: BenchmarkOptions, folder: RunFolder
-) -> Scorecard:
+def _score_chunks(
+    benchmark: Benchmark, chunks: Iterable[pl.DataFrame], options: BenchmarkOptions
+) -> tuple[Scorecard, int]:
+    """The scores of an additive benchmark from the tallies of each chunk, and the number of records."""
+    assert benchmark.tallies is not None
+    adder, answered = TallyAdder(), 0
+    for chunk in chunks:
+        adder.add(benchmark.tallies(chunk, options))
+        answered += len(chunk)
+    draws: Any = options
+    scores = [score for tally in adder.tallies() for score in score_tally(tally, draws)]
+    return Scorecard(benchmark.card.name, benchmark.card.version, "", tuple(scores)), answered
+
+
+@contextlib.contextmanager
+def _explained_errors(options: BenchmarkOptions, folder: RunFolder) -> Iterator[None]:
+    """Errors of a benchmark's scoring with what may have caused them."""
     try:
-        return benchmark.score(records, options)
+        yield
     except HardlookError as error:
         raise explain_missing_path(error, options) from error
     except Exception as error:
@@ -216,14 +310,12 @@ def _mark_incomplete(score: Score, unscored: int) -> Score:
     return replace(score, comparable=f"not comparable: {unscored} units have no answer")
 
 
-def _list_unscored(
-    planned: int, records: pl.DataFrame, failures: pl.DataFrame, contradicting: Sequence[str]
-) -> list[LeftOut]:
+def _list_unscored(unscored: int, failures: pl.DataFrame, contradicting: Sequence[str]) -> list[LeftOut]:
     notes = []
     if len(failures):
         names = tuple(failures["unit"].head(EXAMPLES).to_list())
         notes.append(LeftOut("units that failed", len(failures), "see failures.parquet for each error", names))
-    unanswered = planned - len(records) - len(failures)
+    unanswered = unscored - len(failures)
     if unanswered > 0:
         notes.append(LeftOut("units not answered yet", unanswered, "the run is not finished"))
     if contradicting:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hardlook.errors import OptionError
+from hardlook.harness.added_tallies import TallyAdder
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import Score
 from hardlook.harness.stats.intervals import Method
@@ -29,6 +30,7 @@ from hardlook.report.compare.differences import (
 )
 from hardlook.report.compare.model_names import name_models
 from hardlook.report.compare.paired_tallies import (
+    SWAPPED_GROUPS,
     PairedTally,
     check_same_scores,
     describe_costly_swaps,
@@ -36,6 +38,7 @@ from hardlook.report.compare.paired_tallies import (
     plan_swaps,
 )
 from hardlook.report.compare.shared_units import (
+    SharedChunks,
     SharedUnits,
     check_comparable,
     describe_differing_settings,
@@ -135,8 +138,14 @@ def compare_runs(
     check_comparable(every, each)
     if len(models) < 2:
         raise OptionError("a comparison needs at least two models, got one", remedy="give the runs of several models")
-    units = find_shared_units(every, each)
     benchmark = every[0].benchmark
+    by_run: list[list[Tally]] = []
+    if any(run.is_chunked for run in every):
+        units, by_run = _add_up_tallies(every, each)
+    else:
+        units = find_shared_units(every, each)
+        if benchmark.tallies is not None:
+            by_run = _build_tallies(every, units.ids, benchmark)
     notes = [*units.describe(), *describe_differing_settings(every, each), *describe_seeds(models, seeds)]
     if benchmark.tallies is None:
         notes.append(
@@ -146,10 +155,7 @@ def compare_runs(
         )
         scores = {model: group[0].scorecard.scores for model, group in zip(models, groups, strict=True)}
         return Comparison(benchmark, models, units, (), {}, tuple(notes), scores, alpha, seeds=seeds)
-    by_tally = [
-        join_seeds(tallies, list(map(len, groups)))
-        for tallies in zip(*_build_tallies(every, units, benchmark), strict=True)
-    ]
+    by_tally = [join_seeds(tallies, list(map(len, groups))) for tallies in zip(*by_run, strict=True)]
     card, headline = benchmark.card, list_headline_names(benchmark.card)
     first = [tallies[0] for tallies in by_tally]
     tests = math.comb(len(models), 2) * sum(
@@ -219,9 +225,19 @@ def describe_seeds(models: Sequence[str], seeds: Sequence[int]) -> list[str]:
     return notes
 
 
-def _build_tallies(runs: Sequence[ScoredRun], units: SharedUnits, benchmark: Any) -> list[list[Tally]]:
+def _add_up_tallies(runs: Sequence[ScoredRun], models: Sequence[str]) -> tuple[SharedUnits, list[list[Tally]]]:
+    """The shared units and the tallies of each run over them, where records are read in chunks."""
+    shared, adders = SharedChunks(runs), [TallyAdder(SWAPPED_GROUPS) for _ in runs]
+    for chunks in shared:
+        for run, adder, rows in zip(runs, adders, chunks, strict=True):
+            assert run.benchmark.tallies is not None
+            adder.add(run.benchmark.tallies(rows, run.options))
+    return shared.describe(models), [list(adder.tallies()) for adder in adders]
+
+
+def _build_tallies(runs: Sequence[ScoredRun], units: Any, benchmark: Any) -> list[list[Tally]]:
     """The tallies of each run over the shared units, in the same order."""
-    records = [take_shared_rows(run.records, units.ids) for run in runs]
+    records = [take_shared_rows(run.records, units) for run in runs]
     if benchmark.merge_vocabularies is not None:
         records = list(benchmark.merge_vocabularies(records))
     return [list(benchmark.tallies(rows, run.options)) for rows, run in zip(records, runs, strict=True)]

@@ -53,7 +53,7 @@ def write_comparison(
     card, models = comparison.benchmark.card, comparison.models
     groups: list[Sequence[ScoredRun]] = [one if isinstance(one, Sequence) else (one,) for one in runs]
     shown_runs = [group[0] for group in groups]
-    qualities = compute_unit_qualities(shown_runs, models, comparison.units.ids)
+    qualities = compute_unit_qualities(shown_runs, models, comparison.units.ids, examples)
     counts = [count_units(qualities, *pair) for pair in combinations(models, 2)] if qualities else []
     document = build_document(comparison, shown_runs, counts)
     for entry, group in zip(document["models"], groups, strict=True):
@@ -87,7 +87,7 @@ def build_document(
 ) -> dict[str, Any]:
     """The comparison as JSON values; `counts` says how often each model is better on single units."""
     card = comparison.benchmark.card
-    units = {name: value for name, value in asdict(comparison.units).items() if name != "ids"}
+    units = {name: value for name, value in asdict(comparison.units).items() if name not in ("ids", "count")}
     winners = find_slice_winners(comparison)
     document: dict[str, Any] = to_json_value(
         {
@@ -107,7 +107,7 @@ def build_document(
             "resamples": comparison.resamples,
             "interval": comparison.interval,
             "seed": comparison.seed,
-            "units": {"shared": len(comparison.units.ids), "same": comparison.units.same, **units},
+            "units": {"shared": comparison.units.count, "same": comparison.units.same, **units},
             "notes": list(comparison.notes),
             "headline": list(list_headline_names(card)),
             "sentences": [describe_difference(one, find_score_meaning(card, one.name)) for one in comparison.headline],

@@ -31,9 +31,11 @@ from hardlook.harness.stats.resampling import draw_multiplicities
 from hardlook.harness.tally import (
     MAX_RESAMPLED_CLUSTERS,
     Entry,
+    GroupedTally,
     SeedTally,
     SumTally,
     Tally,
+    count_clusters,
     is_costly,
     leave_clusters_out,
 )
@@ -77,7 +79,9 @@ def plan_swaps(tally: Tally, requested: int | None, comparisons: int, alpha: flo
 def describe_costly_swaps(tallies: Sequence[Tally], requested: int | None, plans: Sequence[SwapPlan]) -> list[str]:
     """Notes on very many clusters, and on the smaller number of swaps of costly scores, unless the user chose it."""
     costly = [plan for tally, plan in zip(tallies, plans, strict=True) if is_costly(tally)]
-    many = [tally for tally in tallies if tally.clusters.n > MAX_RESAMPLED_CLUSTERS and isinstance(tally, SumTally)]
+    many = [
+        tally for tally in tallies if count_clusters(tally) > MAX_RESAMPLED_CLUSTERS and isinstance(tally, SumTally)
+    ]
     notes = [
         f"There are more than {MAX_RESAMPLED_CLUSTERS:,} {pluralize(one.resampled)}: they are swapped and resampled in "
         f"{SWAPPED_GROUPS:,} groups."
@@ -193,7 +197,7 @@ def pair_tallies(
     that tasks share), it is always the first, since resamples of clusters do not know of those draws.
     """
     check_same_scores(tallies)
-    everything, tallies = tallies[0].clusters.n, [_group_many_clusters(tally) for tally in tallies]
+    everything, tallies = count_clusters(tallies[0]), [_group_many_clusters(tally) for tally in tallies]
     first = tallies[0]
     n, exact = first.clusters.n, is_exact(first.clusters.n, plan.exact_up_to)
     pairs = list(combinations(range(len(tallies)), 2))
@@ -236,8 +240,10 @@ def _group_many_clusters(tally: Tally) -> Tally:
 
     Swapping a group is swapping all of its clusters: some of the possible swaps, and so still a test of the same level.
     """
-    if tally.clusters.n <= MAX_RESAMPLED_CLUSTERS or not isinstance(tally, SumTally):
+    if count_clusters(tally) <= MAX_RESAMPLED_CLUSTERS or not isinstance(tally, SumTally):
         return tally
+    if isinstance(tally, GroupedTally):
+        return tally.as_groups()
     sums, sizes = group_clusters(tally.cluster_sums, tally.clusters.sizes, SWAPPED_GROUPS)
     return replace(tally, sums=sums, labels=None, strata=np.repeat(np.arange(len(sizes)), sizes))
 
@@ -285,10 +291,11 @@ def check_same_scores(tallies: Sequence[Tally]) -> None:
     names = [(entry.name, entry.slice) for entry in first.entries]
     for other in others:
         same_names = [(entry.name, entry.slice) for entry in other.entries] == names
-        if not same_names or not np.array_equal(first.clusters.codes, other.clusters.codes):
+        n, others_n = count_clusters(first), count_clusters(other)
+        if not same_names or n != others_n or not np.array_equal(first.clusters.codes, other.clusters.codes):
             raise RunError(
                 f"the runs do not have the same scores of the same units: one has {len(first.entries)} scores of "
-                f"{first.clusters.n} clusters, the other {len(other.entries)} of {other.clusters.n}",
+                f"{n} clusters, the other {len(other.entries)} of {others_n}",
                 remedy="compare runs of the same data with the same options",
             )
 

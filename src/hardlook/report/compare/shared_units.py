@@ -7,7 +7,7 @@ one run only are counted and named.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +33,13 @@ EVERY_BYTE = " (every byte)"
 class SharedUnits:
     """The units that every run has a record of, and what the runs do not share.
 
-    `ids` are sorted. `answered` counts the units of each model, `only` those that not all models have, with a few
-    of them in `examples`. `same_list` and `same_data` say whether fingerprints agree; `changed` names the data whose
-    fingerprints differ.
+    There are `count`. `ids` are sorted, and None where runs are read in chunks. `answered` counts the units of each
+    model, `only` those that not all models have, with a few of them in `examples`. `same_list` and `same_data` say
+    whether fingerprints agree; `changed` names the data whose fingerprints differ.
     """
 
-    ids: pl.Series
+    count: int
+    ids: pl.Series | None
     answered: Mapping[str, int]
     only: Mapping[str, int]
     examples: Mapping[str, tuple[str, ...]]
@@ -53,7 +54,7 @@ class SharedUnits:
 
     def describe(self) -> list[str]:
         """Sentences: which units are compared, then warnings."""
-        n = len(self.ids)
+        n = self.count
         if self.same:
             return [f"Same units: every model answered the same {n:,} units of the same data, by fingerprint."]
         listed = "The list of units is the same" if self.same_list else "The lists of units differ"
@@ -79,23 +80,90 @@ def find_shared_units(runs: Sequence[ScoredRun], models: Sequence[str]) -> Share
     shared = ids[0]
     for mine in ids[1:]:
         shared = shared if shared.equals(mine) else shared.filter(shared.is_in(mine.implode()))
-    if shared.is_empty():
+    alone = [mine.filter(~mine.is_in(shared.implode())).sort() for mine in ids]
+    examples = [tuple(rest.head(EXAMPLES)) for rest in alone]
+    return _describe_shared(runs, models, shared.sort(), list(map(len, ids)), list(map(len, alone)), examples)
+
+
+def _describe_shared(
+    runs: Sequence[ScoredRun],
+    models: Sequence[str],
+    shared: pl.Series | int,
+    answered: Sequence[int],
+    alone: Sequence[int],
+    examples: Sequence[tuple[str, ...]],
+) -> SharedUnits:
+    count = shared if isinstance(shared, int) else len(shared)
+    if not count:
+        first = [named[0] if named else "" for named in examples]
         raise RunError(
-            f"the runs have no unit in common: {models[0]} has units such as {ids[0].min()!r}, "
-            f"{models[1]} such as {ids[1].min()!r}",
+            f"the runs have no unit in common: {models[0]} has units such as {first[0]!r}, "
+            f"{models[1]} such as {first[1]!r}",
             remedy="compare runs of the same data and the same options",
         )
-    alone = {model: mine.filter(~mine.is_in(shared.implode())).sort() for model, mine in zip(models, ids, strict=True)}
     changed = _find_changed_data(runs)
     return SharedUnits(
-        ids=shared.sort(),
-        answered={model: len(mine) for model, mine in zip(models, ids, strict=True)},
-        only={model: len(rest) for model, rest in alone.items()},
-        examples={model: tuple(rest.head(EXAMPLES)) for model, rest in alone.items()},
+        count=count,
+        ids=None if isinstance(shared, int) else shared,
+        answered=dict(zip(models, answered, strict=True)),
+        only=dict(zip(models, alone, strict=True)),
+        examples=dict(zip(models, examples, strict=True)),
         same_list=len({_get_parts(run).get("units") for run in runs}) == 1,
         same_data=not changed,
         changed=changed,
     )
+
+
+class SharedChunks:
+    """The records that runs have of the same units, read together in chunks, in the order of the units.
+
+    What is counted, and `describe` says, is complete once all chunks were taken.
+    """
+
+    def __init__(self, runs: Sequence[ScoredRun]) -> None:
+        self.runs, self.count = runs, 0
+        self.answered, self.alone = [0] * len(runs), [0] * len(runs)
+        self.examples: list[tuple[str, ...]] = [()] * len(runs)
+
+    def __iter__(self) -> Iterator[list[pl.DataFrame]]:
+        """Yield tables of the same units, one for each run."""
+        chunks = [run.iterate_records() for run in self.runs]
+        waiting = [next(one) for one in chunks]
+        while all(map(len, waiting)):
+            # Up to the first of the last units, every run has been read.
+            last = min(rows["unit"][-1] for rows in waiting)
+            ends = [int(rows["unit"].search_sorted(last, side="right")) for rows in waiting]
+            heads = [rows[:end] for rows, end in zip(waiting, ends, strict=True)]
+            if len(shared := self._count(heads)):
+                yield [take_shared_rows(rows, shared) for rows in heads]
+            waiting = [rows[end:] for rows, end in zip(waiting, ends, strict=True)]
+            waiting = [rows if len(rows) else next(one, rows) for rows, one in zip(waiting, chunks, strict=True)]
+        # One run has no more units: the rest of the others is theirs alone.
+        for place, (rows, rest) in enumerate(zip(waiting, chunks, strict=True)):
+            for left in (rows, *rest):
+                self._count_alone(place, left["unit"])
+
+    def _count(self, heads: Sequence[pl.DataFrame]) -> pl.Series:
+        """The units that all heads have; the others are counted."""
+        shared = heads[0]["unit"]
+        for rows in heads[1:]:
+            mine = rows["unit"]
+            shared = shared if shared.equals(mine) else shared.filter(shared.is_in(mine.implode()))
+        for place, rows in enumerate(heads):
+            self.answered[place] += len(shared)
+            if len(rows) > len(shared):
+                self._count_alone(place, rows["unit"].filter(~rows["unit"].is_in(shared.implode())))
+        self.count += len(shared)
+        return shared
+
+    def _count_alone(self, place: int, units: pl.Series) -> None:
+        self.answered[place] += len(units)
+        self.alone[place] += len(units)
+        self.examples[place] = (*self.examples[place], *units.head(EXAMPLES))[:EXAMPLES]
+
+    def describe(self, models: Sequence[str]) -> SharedUnits:
+        """The units of all runs; it is an error where there is none in common."""
+        return _describe_shared(self.runs, models, self.count, self.answered, self.alone, self.examples)
 
 
 def take_shared_rows(table: pl.DataFrame, units: pl.Series) -> pl.DataFrame:

@@ -43,7 +43,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
     card = comparison.benchmark.card
     title = f"{card.name} {card.version}  {format_count(len(comparison.models), 'model')}"
-    console.print(Text(f"{title} on {format_count(len(comparison.units.ids), 'shared unit')}", style="bold"))
+    console.print(Text(f"{title} on {format_count(comparison.units.count, 'shared unit')}", style="bold"))
     for note in comparison.notes:
         console.print(Text(note.replace("`", ""), style="dim"))
     if not comparison.differences:

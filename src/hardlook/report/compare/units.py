@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,8 @@ from hardlook.harness.benchmark import Quality
 from hardlook.harness.sections import Block, Example, Gallery, Picture, ScatterChart, Section, Spot, Table
 from hardlook.randomness import generator
 from hardlook.report.compare.model_names import shorten_model_names
-from hardlook.report.compare.shared_units import take_shared_rows
+from hardlook.report.compare.shared_units import SharedChunks, take_shared_rows
 from hardlook.report.formatting import format_number
-from hardlook.report.notable_units import get_light_records
 from hardlook.report.run_report import load_unit_pictures
 
 if TYPE_CHECKING:
@@ -31,12 +31,17 @@ MAX_SPOTS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class UnitQualities:
-    """The quality of each shared unit under each model: `values` (models, units), NaN where undefined."""
+    """The quality of each shared unit under each model: `values` (models, units), NaN where undefined.
+
+    Where runs are read in chunks, these are every k-th unit and those on which models differ most; `counts` are then
+    the counts over all units, by pair of models.
+    """
 
     quality: Quality
     models: tuple[str, ...]
     units: pl.Series
     values: NDArray[np.float64]
+    counts: Mapping[tuple[str, str], UnitCount] = field(default_factory=dict)
 
     def gains(self, first: str, second: str) -> NDArray[np.float64]:
         """(units,) how much better `first` is than `second` on each unit, whichever way the quality is better."""
@@ -65,18 +70,85 @@ class UnitCount:
     equal: int
     undefined: int
 
+    @property
+    def defined(self) -> int:
+        """On how many units both have a quality."""
+        return self.first_better + self.second_better + self.equal
 
-def compute_unit_qualities(runs: Sequence[ScoredRun], models: Sequence[str], units: pl.Series) -> UnitQualities | None:
-    """The card's first quality of every shared unit; None where the benchmark judges no single units."""
+
+def compute_unit_qualities(
+    runs: Sequence[ScoredRun], models: Sequence[str], units: pl.Series | None, examples: int = 6
+) -> UnitQualities | None:
+    """The card's first quality of every shared unit; None where the benchmark judges no single units.
+
+    Without `units` runs are read in chunks, and `examples` units of each gallery are found among all.
+    """
     import polars as pl
 
     benchmark = runs[0].benchmark
     if not (benchmark.qualities is not None and benchmark.card.qualities):
         return None
     quality = benchmark.card.qualities[0]
+    if units is None:
+        return _collect_unit_qualities(runs, tuple(models), quality, examples)
     tables = (take_shared_rows(benchmark.qualities(run.records, run.options), units) for run in runs)
     values = [table[quality.name].cast(pl.Float64).fill_null(np.nan).to_numpy() for table in tables]
     return UnitQualities(quality, tuple(models), units, np.array(values))
+
+
+def _collect_unit_qualities(
+    runs: Sequence[ScoredRun], models: tuple[str, ...], quality: Quality, examples: int
+) -> UnitQualities:
+    """The qualities of every k-th shared unit and of those for galleries, and counts over all, in bounded memory."""
+    import polars as pl
+
+    step = math.ceil(max(run.scorecard.units.scored for run in runs) / MAX_SPOTS)
+    counts = {pair: UnitCount(*pair, 0, 0, 0, 0) for pair in combinations(models, 2)}
+    kept = UnitQualities(quality, models, pl.Series([], dtype=pl.String()), np.empty((len(models), 0)))
+    ends, seen = kept, 0
+    for chunks in SharedChunks(runs):
+        values = []
+        for run, rows in zip(runs, chunks, strict=True):
+            assert run.benchmark.qualities is not None
+            table = run.benchmark.qualities(rows, run.options)
+            values.append(table[quality.name].cast(pl.Float64).fill_null(np.nan).to_numpy())
+        every = UnitQualities(quality, models, chunks[0]["unit"], np.array(values))
+        counts = {pair: _add_counts(count, count_units(every, *pair)) for pair, count in counts.items()}
+        kept = _join(kept, _take(every, np.arange(-seen % step, len(every.units), step)))
+        ends = _join(ends, every)
+        ends = _take(ends, _find_notable(ends, examples))
+        seen += len(every.units)
+    new = (~ends.units.is_in(kept.units.implode())).arg_true().to_numpy()
+    return replace(_join(kept, _take(ends, new)), counts=counts)
+
+
+def _find_notable(qualities: UnitQualities, examples: int) -> NDArray[np.int64]:
+    """The positions of the units that galleries show."""
+    if len(qualities.models) == 2:
+        one, other = qualities.models
+        chosen = list_largest_gains(qualities, one, other, examples)
+        chosen += list_largest_gains(qualities, other, one, examples)
+    else:
+        chosen = list_largest_spreads(qualities, examples)
+    return np.array([qualities.find(unit) for unit in chosen], np.int64)
+
+
+def _take(qualities: UnitQualities, places: NDArray[np.int64]) -> UnitQualities:
+    """The units at some places."""
+    return replace(qualities, units=qualities.units.gather(places), values=qualities.values[:, places])
+
+
+def _join(one: UnitQualities, other: UnitQualities) -> UnitQualities:
+    """The units of both, one after the other."""
+    import polars as pl
+
+    values = np.concatenate([one.values, other.values], axis=1)
+    return replace(one, units=pl.concat([one.units, other.units]), values=values)
+
+
+def _add_counts(one: UnitCount, other: UnitCount) -> UnitCount:
+    names = ("first_better", "second_better", "equal", "undefined")
+    return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in names})
 
 
 def count_units(qualities: UnitQualities, first: str, second: str) -> UnitCount:
@@ -88,6 +160,8 @@ def count_units(qualities: UnitQualities, first: str, second: str) -> UnitCount:
     >>> count_units(qualities, "a", "b").first_better, count_units(qualities, "a", "b").equal
     (1, 1)
     """
+    if qualities.counts:
+        return qualities.counts[first, second]
     gains = qualities.gains(first, second)
     better, worse = int((gains > EQUAL).sum()), int((gains < -EQUAL).sum())
     undefined = int(np.isnan(gains).sum())
@@ -224,7 +298,7 @@ def _draw_scatter(qualities: UnitQualities, first: str, second: str) -> ScatterC
     known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     caption = f"One spot per unit. Above the line {first} has more."
     if len(known) > MAX_SPOTS:
-        caption += f" {MAX_SPOTS:,} of {len(known):,} units, drawn at random."
+        caption += f" {MAX_SPOTS:,} of {count_units(qualities, first, second).defined:,} units, drawn at random."
         known = np.sort(generator(0, "spots").choice(known, MAX_SPOTS, replace=False))
     return ScatterChart(
         f"{qualities.quality.title}: {first} against {second}",
@@ -239,7 +313,7 @@ def _draw_scatter(qualities: UnitQualities, first: str, second: str) -> ScatterC
 def _build_gallery(
     runs: Sequence[ScoredRun], qualities: UnitQualities, title: str, units: Sequence[str], models: Sequence[str] | None
 ) -> Gallery:
-    by_model = dict(zip(qualities.models, (get_light_records(run, units) for run in runs), strict=True))
+    by_model = dict(zip(qualities.models, (run.find_records(units) for run in runs), strict=True))
     caption = runs[0].benchmark.caption or (lambda record: "")
     examples = []
     for unit in units:

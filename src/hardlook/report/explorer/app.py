@@ -153,7 +153,7 @@ def _render_picture(data: RunData, key: str, parameters: urls.Parameters) -> Res
         raise urls.PageError("A picture has the parameters id, number and overlay, and no others.")
     run = data.run(key)
     table = data.table(run)
-    row = table.frame.row(views.find_row(table, urls.get_single_value(named["id"], "id")), named=True)
+    row = table.row(views.find_row(table, urls.get_single_value(named["id"], "id")))
     number, overlay = urls.get_single_value(named["number"], "number"), views.parse_overlay(named["overlay"])
     pictures = data.pictures(run, row)
     known = number.isascii() and number.isdigit() and len(number) < 6 and int(number) < len(pictures)
@@ -175,7 +175,7 @@ def _make_thumbnail_endpoint(data: RunData) -> Callable[[Request], Response]:
         run = data.run(key)
         table = data.table(run)
         unit = urls.get_single_value(named["id"], "id")
-        row = table.frame.row(views.find_row(table, unit), named=True)
+        row = table.row(views.find_row(table, unit))
         tag = f'"{hash_value([data.state(run).fingerprint, unit, overlay])}"'
         headers = {"etag": tag, "cache-control": f"private, max-age={THUMBNAIL_SECONDS}"}
         if tag in (one.strip().removeprefix("W/") for one in known.split(",")):

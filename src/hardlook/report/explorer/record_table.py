@@ -1,11 +1,14 @@
-"""Tables of records in memory: of one run, or of the units that two runs share; and what a query selects from them."""
+"""Tables of records: of one run, or of the units that two runs share; and what a query selects from them.
+
+The rows of a table are in memory, or in a file of which each query reads the columns that it needs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +23,16 @@ from hardlook.report.explorer.query import (
     Query,
     format_slice_value,
     summarize_field,
+    summarize_stored_field,
 )
 
 if TYPE_CHECKING:
     import polars as pl
 
 BINS = 40
-_ORDERS, _SELECTIONS = 24, 16
+
+# Row numbers of sorted columns and of selections are kept up to this size, each.
+_KEPT_BYTES = 128 << 20
 
 
 @dataclass(frozen=True)
@@ -54,22 +60,41 @@ class Selection:
 
 
 class RecordTable:
-    """One row per unit, sorted by unit; `main` is the first quality, if there is one."""
+    """One row per unit, sorted by unit; `main` is the first quality, if there is one.
 
-    def __init__(self, frame: pl.DataFrame, fields: tuple[Field, ...]) -> None:
-        self.frame, self.fields = frame, fields
+    `records` is a table in memory, or a `LazyFrame` of one that stays in its file.
+    """
+
+    def __init__(self, records: pl.DataFrame | pl.LazyFrame, fields: tuple[Field, ...]) -> None:
+        import polars as pl
+
+        self.lazy, self.fields = records.lazy(), fields
+        self.frame = records if isinstance(records, pl.DataFrame) else None
+        self.schema = records.collect_schema()
+        self._count = int(self._collect(self.lazy.select(pl.len())).item())
         self.by_key = {field.key: field for field in fields}
         self.main = next((field for field in fields if field.kind == "quality"), None)
-        self._orders: LRUCache[NDArray[np.uint32]] = LRUCache(_ORDERS)
-        self._selections: LRUCache[Selection] = LRUCache(_SELECTIONS)
+        self._orders: LRUCache[NDArray[np.uint32]] = LRUCache(_KEPT_BYTES, lambda rows: rows.nbytes)
+        self._selections: LRUCache[Selection] = LRUCache(_KEPT_BYTES, lambda selected: selected.rows.nbytes + 1000)
 
     def __len__(self) -> int:
-        return len(self.frame)
+        return self._count
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that its rows take."""
+        return 0 if self.frame is None else int(self.frame.estimated_size())
+
+    def _collect(self, lazy: pl.LazyFrame) -> pl.DataFrame:
+        return lazy.collect() if self.frame is not None else lazy.collect(engine="streaming")
 
     @cached_property
     def summaries(self) -> dict[str, FieldSummary]:
         """A summary of each column."""
-        return {field.key: summarize_field(self.frame, field) for field in self.fields}
+        if self.frame is not None:
+            frame = self.frame
+            return {field.key: summarize_field(frame, field) for field in self.fields}
+        return {field.key: summarize_stored_field(self.lazy, len(self), field) for field in self.fields}
 
     @property
     def shown(self) -> list[Field]:
@@ -87,38 +112,57 @@ class RecordTable:
 
     def row_of(self, unit: str) -> int | None:
         """The row of a unit, or None."""
-        found = (self.frame["unit"] == unit).arg_true()
+        import polars as pl
+
+        found = self._collect(self.lazy.select("unit").with_row_index("row").filter(pl.col("unit") == unit))["row"]
         return int(found[0]) if len(found) else None
+
+    def row(self, number: int) -> dict[str, Any]:
+        """The row with that number."""
+        return self.rows([number])[0]
+
+    def rows(self, numbers: Sequence[int] | NDArray[np.uint32]) -> list[dict[str, Any]]:
+        """The rows with these numbers, in their order."""
+        import polars as pl
+
+        if self.frame is not None:
+            return self.frame[numbers].to_dicts()
+        if not len(numbers):
+            return []
+        return self._collect(pl.concat([self.lazy.slice(int(number), 1) for number in numbers])).to_dicts()
 
     def _select(self, query: Query) -> Selection:
         import polars as pl
 
         order = self._sort(query.sort, query.descending)
-        condition = query.condition(self.by_key, self.frame.schema)
-        rows, frame = order, self.frame
+        condition = query.condition(self.by_key, self.schema)
+        rows, needed = order, [field.key for field in self.fields if field.kind in ("quality", "slice")]
+        chosen = self.lazy.select(needed or ["unit"])
         if condition is not None:
-            kept = self.frame.select(condition.fill_null(False).alias("kept"))["kept"]
+            kept = self._collect(self.lazy.select(condition.fill_null(False).alias("kept")))["kept"]
             rows = order[kept.to_numpy()[order]]
-            needed = [field.key for field in self.fields if field.kind in ("quality", "slice")]
-            frame = self.frame.select(needed or ["unit"]).filter(kept)
-        means = {
-            field.key: frame.select(pl.col(field.key).mean()).item() for field in self.fields if field.kind == "quality"
-        }
-        return Selection(rows, means, self._count_histogram(frame), self._group_slices(frame))
+            chosen = self.lazy.filter(condition.fill_null(False)).select(needed or ["unit"])
+            if self.frame is not None:
+                # Of rows in memory those that are kept are taken once.
+                chosen = self.frame.select(needed or ["unit"]).filter(kept).lazy()
+        qualities = [field.key for field in self.fields if field.kind == "quality"]
+        averages = self._collect(chosen.select(pl.col(qualities).mean())) if qualities else pl.DataFrame()
+        means = {key: averages[key][0] for key in qualities}
+        return Selection(rows, means, self._count_histogram(chosen, len(rows)), self._group_slices(chosen))
 
     def _sort(self, key: str, descending: bool) -> NDArray[np.uint32]:
         """Row numbers by that column, units without a value last, equals by their id."""
         import polars as pl
 
         if key == "unit":
-            ascending = np.arange(len(self.frame), dtype=np.uint32)
+            ascending = np.arange(len(self), dtype=np.uint32)
             return ascending[::-1] if descending else ascending
         by = pl.arg_sort_by(key, descending=descending, nulls_last=True, maintain_order=True)
         return self._orders.get_or_create(
-            (key, descending), lambda: self.frame.select(by.alias("row"))["row"].to_numpy()
+            (key, descending), lambda: self._collect(self.lazy.select(key)).select(by.alias("row"))["row"].to_numpy()
         )
 
-    def _group_slices(self, frame: pl.DataFrame) -> dict[str, list[tuple[str, int, float | None]]]:
+    def _group_slices(self, chosen: pl.LazyFrame) -> dict[str, list[tuple[str, int, float | None]]]:
         import polars as pl
 
         mean = pl.col(self.main.key).mean() if self.main else pl.lit(None, pl.Float64())
@@ -126,24 +170,24 @@ class RecordTable:
         for field in self.fields:
             summary = self.summaries[field.key]
             if field.kind == "slice" and not summary.constant and summary.distinct <= MAX_LISTED:
-                grouped = frame.group_by(field.key).agg(pl.len().alias("n"), mean.alias("mean"))
+                grouped = self._collect(chosen.group_by(field.key).agg(pl.len().alias("n"), mean.alias("mean")))
                 grouped = grouped.sort("n", field.key, descending=[True, False])
                 groups[field.key] = [
                     (format_slice_value(value), n, average) for value, n, average in grouped.iter_rows()
                 ]
         return groups
 
-    def _count_histogram(self, frame: pl.DataFrame) -> Histogram | None:
+    def _count_histogram(self, chosen: pl.LazyFrame, count: int) -> Histogram | None:
         if self.main is None:
             return None
-        values = frame[self.main.key].drop_nulls().to_numpy()
+        values = self._collect(chosen.select(self.main.key).drop_nulls()).to_series().to_numpy()
         values = values[np.isfinite(values)]
         summary = self.summaries[self.main.key]
         low, high = (summary.low or 0.0), (summary.high or 0.0)
         # Most qualities are between 0 and 1; a fixed axis makes filters comparable.
         bounds = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1.0)
         counts, edges = np.histogram(values, bins=BINS, range=bounds)
-        return Histogram(edges, counts.astype(np.int64), len(frame) - len(values))
+        return Histogram(edges, counts.astype(np.int64), count - len(values))
 
 
 FIRST, SECOND, DIFFERENCE, APART, BETTER = "first", "second", "difference", "apart", "better"
@@ -175,8 +219,8 @@ def pair_tables(first: RecordTable, second: RecordTable, quality: str) -> RunPai
     import polars as pl
 
     slices = [field for field in first.fields if field.kind == "slice" and field.key not in {f.key for f in _OWN}]
-    left = first.frame.select("unit", *(field.key for field in slices), pl.col(quality).alias(FIRST))
-    right = second.frame.select("unit", pl.col(quality).alias(SECOND))
+    left = first.lazy.select("unit", *(field.key for field in slices), pl.col(quality).alias(FIRST)).collect()
+    right = second.lazy.select("unit", pl.col(quality).alias(SECOND)).collect()
     if left["unit"].equals(right["unit"]):
         # The usual case, and ten times faster than a join.
         joined = left.with_columns(right[SECOND])

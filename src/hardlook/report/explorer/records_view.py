@@ -95,7 +95,7 @@ def build_records_view(
     last = max(1, -(-count // query.size))
     if query.page > last:
         raise PageError(f"There is no page {query.page}: this list has {format_count(last, 'page')}.", 404)
-    rows = table.frame[selection.page(query.page, query.size)].to_dicts()
+    rows = table.rows(selection.page(query.page, query.size))
     return {
         "count": count,
         "counted": format_count(count, "record"),
@@ -111,7 +111,7 @@ def build_records_view(
         "columns": [_build_column(field, query, make_url) for field in table.shown],
         "rows": _build_rows(rows, table.shown, unit_link),
         "constants": [
-            (field.title, _shorten(format_cell(table.frame[field.key][0])) if len(table) else "")
+            (field.title, _shorten(format_cell(table.row(0)[field.key])) if len(table) else "")
             for field in table.fields
             if field not in table.shown
         ],

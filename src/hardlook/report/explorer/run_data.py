@@ -62,8 +62,8 @@ class RunData:
         self.root = self.index.root
         self._benchmarks: LRUCache[Benchmark] = LRUCache(64)
         self._states: LRUCache[RunState] = LRUCache(256)
-        self._tables: LRUCache[RecordTable] = LRUCache(2 * GIBIBYTE, lambda table: table.frame.estimated_size())
-        self._pairs: LRUCache[RunPair] = LRUCache(GIBIBYTE, lambda pair: pair.table.frame.estimated_size())
+        self._tables: LRUCache[RecordTable] = LRUCache(2 * GIBIBYTE, lambda table: table.nbytes)
+        self._pairs: LRUCache[RunPair] = LRUCache(GIBIBYTE, lambda pair: pair.table.nbytes)
         self._units: LRUCache[Future[Mapping[str, Unit]]] = LRUCache(4)
         self._pictures: LRUCache[Sequence[Picture]] = LRUCache(6)
         self._panels: LRUCache[tuple[Panel, ...]] = LRUCache(
@@ -214,7 +214,8 @@ class RunData:
         benchmark = self.benchmark(listed)
         with reading(listed.folder.manifest_path, "the run's options cannot be used", remedy="restore its run.json"):
             options = parse_options(benchmark.options, listed.manifest["options"])
-        return read_run_state(listed.folder, benchmark, options, listed.manifest["answers"]["fingerprint"], self.root)
+        answers, units = listed.manifest["answers"]["fingerprint"], listed.manifest["units"]
+        return read_run_state(listed.folder, benchmark, options, answers, self.root, units)
 
 
 class LazyUnitsById(Mapping[str, Unit]):

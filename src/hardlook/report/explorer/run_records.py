@@ -1,7 +1,8 @@
-"""The records of a run as one table that fits in memory: columns with one value per record, and the qualities.
+"""The records of a run as one table: columns with one value per record, and the qualities.
 
 Lists and pictures stay in the run's parts; the table has the part and row of each unit's whole record. It is built once
-and cached outside the run, in the user's cache folder, under a name that changes when the records do.
+and cached outside the run, in the user's cache folder, under a name that changes when the records do. The table of more
+than a million records is never in memory: it is written in chunks, and queries read from its file what they need.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -20,7 +22,9 @@ from hardlook.errors import DamagedFile, HardlookError, RunError
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.records import Record
 from hardlook.harness.runs.folder import RunFolder, write_atomically
+from hardlook.harness.runs.ordered_records import PART, ROW, OrderedRecords
 from hardlook.harness.runs.record_store import read_part_content, read_stored_columns
+from hardlook.harness.runs.scoring import MOST_IN_MEMORY
 from hardlook.harness.runs.sessions import code_fingerprint
 from hardlook.reading import reading
 from hardlook.report.explorer.query import Field, list_fields
@@ -28,8 +32,8 @@ from hardlook.report.explorer.query import Field, list_fields
 if TYPE_CHECKING:
     import polars as pl
 
-PART, ROW = "part of the run", "row of the part"
 AT_ONCE = 50_000
+ROWS_PER_GROUP = 100_000
 MAX_CACHED_TABLES = 64
 
 # Qualities are computed by code, so that tables of other code are not used.
@@ -53,6 +57,8 @@ class RunState:
     answers: str
     parts: tuple[tuple[str, int, int], ...]
     """Name, size and time of change of every part of the records."""
+    units: int = 0
+    """How many units the run has."""
 
     @property
     def paths(self) -> list[Path]:
@@ -75,7 +81,9 @@ class RunState:
         )
 
 
-def read_run_state(folder: RunFolder, benchmark: Benchmark, options: Any, answers: str, root: Path) -> RunState:
+def read_run_state(
+    folder: RunFolder, benchmark: Benchmark, options: Any, answers: str, root: Path, units: int = 0
+) -> RunState:
     """The state of a run; a part that links to something outside of `root` is an error."""
     parts = []
     for path in sorted(folder.records_path.glob("part-*.parquet")):
@@ -83,15 +91,23 @@ def read_run_state(folder: RunFolder, benchmark: Benchmark, options: Any, answer
             raise RunError("a part of the records is a link to something outside the served folder")
         stat = path.stat()
         parts.append((path.name, stat.st_size, stat.st_mtime_ns))
-    return RunState(folder, benchmark, options, answers, tuple(parts))
+    return RunState(folder, benchmark, options, answers, tuple(parts), units)
 
 
-def load_record_frame(state: RunState) -> pl.DataFrame:
-    """The table, one row per unit, sorted by unit: read from the cache, or built and cached."""
+def load_record_frame(state: RunState) -> pl.DataFrame | pl.LazyFrame:
+    """The table, one row per unit, sorted by unit: read from the cache, or built and cached.
+
+    That of very many units is a `LazyFrame`, whose rows stay in the cache.
+    """
     import polars as pl
 
     cached = get_cache_folder() / f"{state.fingerprint}.parquet"
     with contextlib.suppress(OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        if state.units > MOST_IN_MEMORY:
+            if not cached.is_file():
+                store_record_frame(state, cached)
+            cached.touch()
+            return pl.scan_parquet(cached)
         frame = pl.read_parquet(cached)
         cached.touch()
         return _encode_texts(frame, state.fields)
@@ -105,20 +121,53 @@ def load_record_frame(state: RunState) -> pl.DataFrame:
     return _encode_texts(frame, state.fields)
 
 
+def store_record_frame(state: RunState, path: Path) -> None:
+    """Write the table to a file, about a chunk of records at a time."""
+    from polars.io.plugins import register_io_source
+
+    ordered = OrderedRecords(state.folder, state.benchmark.schema, state.answers)
+
+    def iterate(*_: Any) -> Iterator[pl.DataFrame]:
+        for records in ordered.iterate_located(state.benchmark.schema.light):
+            yield _take_columns(records, state)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        lazy = register_io_source(iterate, schema=_list_types(state))
+        lazy.sink_parquet(unfinished, row_group_size=ROWS_PER_GROUP)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    _drop_oldest(path.parent)
+
+
+def _list_types(state: RunState) -> dict[str, Any]:
+    """The types of the table's columns."""
+    import polars as pl
+
+    kinds = {**state.benchmark.schema.polars_schema(), PART: pl.UInt32(), ROW: pl.UInt32()}
+    return {name: kinds.get(name, pl.Float64()) for name in (*(field.key for field in state.fields), PART, ROW)}
+
+
+def _take_columns(records: pl.DataFrame, state: RunState) -> pl.DataFrame:
+    """The table's columns of these records with their locations, qualities included."""
+    import polars as pl
+
+    # NaN would sort as the largest number; null means no value.
+    columns = _add_qualities(records, state).select(list(_list_types(state)))
+    return columns.with_columns(pl.selectors.float().fill_nan(None))
+
+
 def build_record_frame(state: RunState) -> pl.DataFrame:
     """Build the table from the run's parts, about `AT_ONCE` records at a time."""
     import polars as pl
 
-    kinds = {**state.benchmark.schema.polars_schema(), PART: pl.UInt32(), ROW: pl.UInt32()}
-    columns = [*(field.key for field in state.fields), PART, ROW]
-    empty = pl.DataFrame(schema={name: kinds.get(name, pl.Float64()) for name in columns})
+    empty = pl.DataFrame(schema=_list_types(state))
     what, remedy = "the records have other types than they are written with", "`hardlook verify` names the part"
     with reading(state.folder.records_path.name, what, remedy=remedy, kind=RunError):
-        frames = [
-            _add_qualities(records, state).select(columns) for records in _iterate_chunks(state, _locate_units(state))
-        ]
-        # NaN would sort as the largest number; null means no value.
-        return pl.concat([empty, *frames]).with_columns(pl.selectors.float().fill_nan(None)).sort("unit")
+        frames = [_take_columns(records, state) for records in _iterate_chunks(state, _locate_units(state))]
+        return pl.concat([empty, *frames]).sort("unit")
 
 
 def _locate_units(state: RunState) -> pl.DataFrame:

@@ -129,7 +129,7 @@ def _try_pictures(data: RunData, runs: Sequence[ListedRun], units: Sequence[str]
     trials = []
     for run in runs:
         table = data.table(run)
-        trials.append(data.try_pictures(run, (table.frame.row(find_row(table, unit), named=True) for unit in units)))
+        trials.append(data.try_pictures(run, (table.row(find_row(table, unit)) for unit in units)))
     return PictureTrial(
         trials[0].problem if all(trial.problem for trial in trials) else "",
         any(trial.listing for trial in trials),
@@ -388,7 +388,7 @@ def find_row(table: RecordTable, unit: str) -> int:
 def _build_answer(data: RunData, run: ListedRun, unit: str, overlay: bool) -> dict[str, Any]:
     """One run's answer to the unit: caption, pictures or the reason for none, qualities, record."""
     table = data.table(run)
-    row = table.frame.row(find_row(table, unit), named=True)
+    row = table.row(find_row(table, unit))
     record, problem = _read_record(data, run, row)
     benchmark = data.benchmark(run)
     meanings = {column.name: column.meaning for column in benchmark.schema.columns}
@@ -437,13 +437,12 @@ def _find_neighbours(
     if not found:
         return None
     place = found[0]
-    units = table.frame["unit"]
     return {
         "place": format_number(place + 1, 0),
         "of": format_number(len(rows), 0),
         "page": place // query.size + 1,
-        "before": urls.unit_url(key, units[int(rows[place - 1])], kept) if place else "",
-        "after": urls.unit_url(key, units[int(rows[place + 1])], kept) if place + 1 < len(rows) else "",
+        "before": urls.unit_url(key, table.row(int(rows[place - 1]))["unit"], kept) if place else "",
+        "after": urls.unit_url(key, table.row(int(rows[place + 1]))["unit"], kept) if place + 1 < len(rows) else "",
     }
 
 
@@ -484,9 +483,10 @@ def _list_other_runs(
 
 def _compare_with(table: RecordTable, row: int, theirs: RecordTable, place: int) -> dict[str, Any]:
     qualities = [field for field in table.fields if field.kind == "quality" and field.key in theirs.by_key]
-    values = [theirs.frame[field.key][place] for field in qualities]
+    ours, other = table.row(row), theirs.row(place)
+    values = [other[field.key] for field in qualities]
     difference = ""
-    if table.main is not None and values and values[0] is not None and table.frame[table.main.key][row] is not None:
-        gap = table.frame[table.main.key][row] - values[0]
+    if table.main is not None and values and values[0] is not None and ours[table.main.key] is not None:
+        gap = ours[table.main.key] - values[0]
         difference = format_number(gap, choose_decimals([gap, *values[:1]]))
     return {"qualities": [format_cell(value) for value in values], "difference": difference}

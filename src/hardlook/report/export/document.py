@@ -276,34 +276,39 @@ def name_all_blocks(sections: Sequence[Section]) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class ExportedRecords:
-    """The columns, each with name, type, kind and meaning, and the table that holds them."""
+    """The records of a run: the columns, each with name, type, kind and meaning, the number of rows, and the rows."""
 
-    columns: list[dict[str, str]]
-    table: pl.DataFrame
+    scored: ScoredRun
+
+    @property
+    def columns(self) -> list[dict[str, str]]:
+        """The columns in order."""
+        benchmark = self.scored.benchmark
+        columns = [("unit", "text", "unit", "the unit's id")]
+        columns += [
+            (one.name, one.type, one.kind, one.meaning) for one in benchmark.schema.columns if one.kind != "picture"
+        ]
+        if benchmark.qualities is not None:
+            # The prefix distinguishes a quality from a measurement of the same name.
+            columns += [(f"quality.{one.name}", "float", "quality", one.title) for one in benchmark.card.qualities]
+        return [dict(zip(("name", "type", "kind", "meaning"), column, strict=True)) for column in columns]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.scored.scorecard.units.scored if self.scored.is_chunked else len(self.scored.records)
 
     def rows(self, at_once: int = ROWS_AT_ONCE) -> Iterator[tuple[Any, ...]]:
         """Rows in the order of the units, as values of JSON."""
-        for part in self.table.iter_slices(at_once):
-            yield from part.select(_convert_column(name, kind) for name, kind in part.schema.items()).rows()
-
-
-def select_exported_records(scored: ScoredRun) -> ExportedRecords:
-    """The records of a run, with the meaning of each column."""
-    benchmark, table = scored.benchmark, scored.records
-    columns = [("unit", "text", "unit", "the unit's id")]
-    columns += [
-        (one.name, one.type, one.kind, one.meaning) for one in benchmark.schema.columns if one.kind != "picture"
-    ]
-    if benchmark.qualities is not None:
-        values = benchmark.qualities(scored.records, scored.options)
-        for quality in benchmark.card.qualities:
-            # The prefix distinguishes a quality from a measurement of the same name.
-            name = f"quality.{quality.name}"
-            table = table.with_columns(values[quality.name].alias(name))
-            columns.append((name, "float", "quality", quality.title))
-    keys = ("name", "type", "kind", "meaning")
-    described = [dict(zip(keys, column, strict=True)) for column in columns]
-    return ExportedRecords(described, table.select(name for name, *_ in columns))
+        benchmark, names = self.scored.benchmark, [column["name"] for column in self.columns]
+        for records in self.scored.iterate_records():
+            table = records
+            if benchmark.qualities is not None:
+                values = benchmark.qualities(records, self.scored.options)
+                qualities = (values[one.name].alias(f"quality.{one.name}") for one in benchmark.card.qualities)
+                table = records.with_columns(qualities)
+            for part in table.select(names).iter_slices(at_once):
+                yield from part.select(_convert_column(name, kind) for name, kind in part.schema.items()).rows()
 
 
 def _convert_column(name: str, kind: Any) -> pl.Expr:
@@ -336,12 +341,12 @@ def write_export(scored: ScoredRun, stream: TextIO, *, records: bool = True, bes
     Records are part of the document, or NDJSON in the file `beside`; with `records=False` they are left out.
     """
     head = dump_json(build_document(scored))
-    table = select_exported_records(scored) if records else None
+    table = ExportedRecords(scored) if records else None
     if table is None:
         stream.write(f"{head}\n")
         return 0
     stream.write(head.removesuffix("\n}"))
-    stream.write(f',\n "records": {{\n  "columns": {_encode(table.columns)},\n  "count": {len(table.table)},\n')
+    stream.write(f',\n "records": {{\n  "columns": {_encode(table.columns)},\n  "count": {table.count},\n')
     if beside is None:
         stream.write('  "rows": [')
         for number, row in enumerate(table.rows()):
@@ -352,7 +357,7 @@ def write_export(scored: ScoredRun, stream: TextIO, *, records: bool = True, bes
         with open_for_replacement(beside) as lines:
             lines.writelines(f"{_encode(dict(zip(names, row, strict=True)))}\n" for row in table.rows())
         stream.write(f'  "file": {_encode(beside.name)}\n }}\n}}\n')
-    return len(table.table)
+    return table.count
 
 
 @contextlib.contextmanager
