@@ -8,7 +8,7 @@ from pathlib import Path
 from hardlook.data.images import SUFFIXES
 from hardlook.data.near_duplicates import decode_images, group_similar_images
 from hardlook.data.voc import list_devkit_roots
-from hardlook.errors import DataError
+from hardlook.errors import DataError, OptionError
 from hardlook.randomness import generator
 from hardlook.reading import read_bytes, reading
 
@@ -28,6 +28,12 @@ def read_lines(path: Path) -> list[str]:
     """The lines of a list of image ids, without empty ones."""
     with reading(path, "not a list of image ids", remedy="one id per line, in UTF-8"):
         return [line.strip() for line in read_bytes(path).decode().splitlines() if line.strip()]
+
+
+def check_held_back(share: float) -> None:
+    """An `OptionError` for a share of images that cannot be held back."""
+    if not 0 <= share < 1:
+        raise OptionError(f"--held-back {share}: not a share", remedy="a number from 0 to below 1, such as 0.1")
 
 
 def is_held_back(image: str, share: float) -> bool:

@@ -5,15 +5,14 @@ The tasks are given as numbers of images by whoever knows the dataset; everythin
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from hardlook.networks.few_shot.method import FewShotMethod
 from hardlook.training.few_shot_data import EpisodeRows, FewShotData, StoredEpisodes, load_data, save_data
 from hardlook.training.few_shot_trainee import (
     SELECTIONS,
@@ -28,14 +27,15 @@ from hardlook.training.folder import (
     HISTORY,
     STATE,
     FolderStore,
+    ShowProgress,
     Trained,
-    estimate_images,
     fingerprint_weights,
     finish,
-    fix_budget,
+    fit_to_budget,
     is_finished,
+    make_identity,
     read_trained,
-    train_in_folder,
+    train_stages,
 )
 from hardlook.training.recipes import Budget, Recipe, plan_stages
 
@@ -76,7 +76,7 @@ def train_few_shot(
     code: str = "",
     save_seconds: float | None = 30.0,
     start: Mapping[str, Tensor] | None = None,
-    show_progress: Callable[[int, int, int], None] | None = None,
+    show_progress: ShowProgress | None = None,
 ) -> None:
     """Train a method, or resume its training in `folder`; a finished one stays as it is.
 
@@ -84,19 +84,11 @@ def train_few_shot(
     """
     budget = budget or Budget()
     folder.mkdir(parents=True, exist_ok=True)
-    identity = {
-        "recipe": recipe.to_json(),
-        "seed": seed,
-        "image size": size,
-        "budget": [budget.images, budget.seconds],
-        "precision": precision,
-        "processes": int(fabric.world_size),
-        "validations": validations,
-        "classes": list(data.classes),
-        "data": dict(data.facts),
-        "threads": torch.get_num_threads() if fabric.device.type == "cpu" else None,
-        "started from": fingerprint_weights(start),
-    }
+    further = {"image size": size, "classes": list(data.classes), "started from": fingerprint_weights(start)}
+    identity = make_identity(
+        recipe.to_json(), fabric, seed=seed, budget=budget, precision=precision, validations=validations,
+        data=data.facts, further=further,
+    )  # fmt: skip
     if is_finished(folder, identity):
         return
     method = build_method(recipe, classes=len(data.classes), size=size, seed=seed)
@@ -104,47 +96,30 @@ def train_few_shot(
     if start is not None:
         method.emb_func.load_state_dict(dict(start))
 
-    def estimate(seconds: float) -> int:
-        planned = plan_stages(recipe, len(data.labels))
-        tried = FewShotTrainee(
-            copy.deepcopy(method), recipe, planned, data, seed=seed, size=size, device=fabric.device, validations=1
+    def make(module: FewShotMethod, images: int) -> FewShotTrainee:
+        plans = plan_stages(recipe, len(data.labels), images)
+        return FewShotTrainee(
+            module, recipe, plans, data, seed=seed, size=size, device=fabric.device, validations=validations
         )
-        return estimate_images(tried, planned, seconds, fabric, validations)
 
-    images = fix_budget(folder, budget, fabric, estimate)
-    plans = plan_stages(recipe, len(data.labels), images)
-    trainee = FewShotTrainee(
-        method, recipe, plans, data, seed=seed, size=size, device=fabric.device, validations=validations
-    )
-    selections = [mode for mode in SELECTIONS if mode in data.validation]
-    described = {
+    trainee = fit_to_budget(method, make, folder, budget, fabric, validations)
+    card = {
         "kind": "few-shot",
         "method": recipe.method,
         "backbone": recipe.backbone,
-        "parameters": sum(one.numel() for one in method.parameters()),
         "image_size": size,
         "stored_size": int(data.images.shape[1]),
         "identity": identity,
         "code": code,
-        "steps": plans[-1].last,
-        "stages": [
-            {"stage": plan.recipe.stage, "steps": plan.steps, "images": plan.steps * plan.images} for plan in plans
-        ],
         "validation_rule": describe_validation(method),
     }
-    total = plans[-1].last
-
-    def report(step: int) -> None:
-        if show_progress is not None:
-            show_progress(total, step, trainee._plan(max(step - 1, 0)).images)
-
-    train_in_folder(
+    train_stages(
         trainee,
         folder,
         fabric,
-        described,
-        selections=selections,
+        card,
+        selections=[mode for mode in SELECTIONS if mode in data.validation],
         precision=precision,
         save_seconds=save_seconds,
-        show_progress=report,
+        show_progress=show_progress,
     )

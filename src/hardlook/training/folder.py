@@ -5,12 +5,13 @@ Everything here is the same for all that is trained; a `Trainee` of the loop kno
 
 from __future__ import annotations
 
+import copy
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +36,21 @@ from hardlook.training.state import (
 HISTORY, STATE, BUDGET = "history.jsonl", "training-state.safetensors", "budget.json"
 LAST = "last"
 """The selection where nothing is validated."""
+
+ShowProgress = Callable[[int, int, int], None]
+"""Called with all steps, the steps done and the images of a step."""
+
+
+class PlannedTrainee(Trainee, Protocol):
+    """A trainee that knows the steps of its stages."""
+
+    @property
+    def plans(self) -> Sequence[StagePlan]:
+        """Its stages in order."""
+
+
+Network = TypeVar("Network", bound=nn.Module)
+Planned = TypeVar("Planned", bound=PlannedTrainee)
 
 
 class FolderStore:
@@ -114,6 +130,94 @@ def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
         return False
     check_identity(card["identity"], identity)
     return True
+
+
+def make_identity(
+    recipe: Mapping[str, Any],
+    fabric: Any,
+    *,
+    seed: int,
+    budget: Budget,
+    precision: str,
+    validations: int,
+    data: Mapping[str, Any],
+    further: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What a training is known by: everything that its weights depend on, but for the code."""
+    return {
+        "recipe": dict(recipe),
+        "seed": seed,
+        "budget": [budget.images, budget.seconds],
+        "precision": precision,
+        "processes": int(fabric.world_size),
+        "validations": validations,
+        **(further or {}),
+        "data": dict(data),
+        "threads": torch.get_num_threads() if fabric.device.type == "cpu" else None,
+    }
+
+
+def fit_to_budget(
+    network: Network,
+    make: Callable[[Network, int], Planned],
+    folder: Path,
+    budget: Budget,
+    fabric: Any,
+    validations: int,
+    *,
+    tried: int = 5,
+    cost: Callable[[Sequence[float]], float] = min,
+) -> Planned:
+    """The trainee `make(network, images)` of the budget's images, 0 for as many as the recipe says.
+
+    A budget in seconds is timed on a copy of the network; `tried` and `cost` are those of `estimate_images`.
+    """
+
+    def estimate(seconds: float) -> int:
+        timed = make(copy.deepcopy(network), 0)
+        return estimate_images(timed, timed.plans, seconds, fabric, validations, tried=tried, cost=cost)
+
+    return make(network, fix_budget(folder, budget, fabric, estimate))
+
+
+def describe_plans(trainee: PlannedTrainee) -> dict[str, Any]:
+    """What a card says of the size of the network and of the steps of each stage."""
+    stages = [
+        {"stage": plan.recipe.stage, "steps": plan.steps, "images": plan.steps * plan.images} for plan in trainee.plans
+    ]
+    parameters = sum(one.numel() for one in trainee.module.parameters())
+    return {"parameters": parameters, "steps": trainee.plans[-1].last, "stages": stages}
+
+
+def train_stages(
+    trainee: PlannedTrainee,
+    folder: Path,
+    fabric: Any,
+    card: Mapping[str, Any],
+    *,
+    selections: Sequence[str],
+    precision: str,
+    save_seconds: float | None = 30.0,
+    show_progress: ShowProgress | None = None,
+) -> None:
+    """As `train_in_folder`; the card is given what is known of the stages, and `show_progress` the images of a step."""
+    plans = trainee.plans
+
+    def report(step: int) -> None:
+        if show_progress is not None:
+            plan = next(plan for plan in plans if max(step - 1, 0) < plan.last)
+            show_progress(plans[-1].last, step, plan.images)
+
+    train_in_folder(
+        trainee,
+        folder,
+        fabric,
+        {**card, **describe_plans(trainee)},
+        selections=selections,
+        precision=precision,
+        save_seconds=save_seconds,
+        show_progress=report,
+    )
 
 
 def train_in_folder(

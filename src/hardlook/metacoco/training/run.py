@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from hardlook.errors import ModelError, OptionError
 from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
-from hardlook.harness.runs.evaluation import pin_threads
 from hardlook.harness.runs.progress import follow_steps, open_progress
 from hardlook.metacoco.training.data import DataOptions, prepare_data
 from hardlook.models.identity import sources_of
@@ -77,20 +76,18 @@ def train(
     """
     require("torch", extra="torch")
     from hardlook.networks.few_shot.catalogue import find_method
-    from hardlook.training.devices import open_fabric
-    from hardlook.training.few_shot import read_trained, train_few_shot
+    from hardlook.training.few_shot import train_few_shot
+    from hardlook.training.launch import launch_training, open_training
     from hardlook.training.recipes import change_recipe, find_recipe, parse_budget
 
     check_device("the training", device)
     limit = parse_budget(budget)
     chosen = change_recipe(find_recipe(method, backbone, find_method(method).stages), recipe or {})
-    fabric: Any = open_fabric(device, precision=precision, devices=devices, strategy=strategy)  # type: ignore[arg-type]
-    if device == "cpu":
-        pin_threads(threads)
+    opening = open_training(device, devices=devices, strategy=strategy, precision=precision, threads=threads)
     begin = read_start(Path(start).expanduser(), chosen, image_size) if start is not None else None
     code = hash_code(method)
     folder = Path(out).expanduser()
-    with open_progress(not progress) as start_bar:
+    with opening as fabric, open_progress(not progress) as start_bar:
         given = prepare_data(
             DataOptions(
                 _find_root(data), split_rule, tuple(train_contexts), near_duplicates, skip_corrupt, validation_tasks
@@ -101,7 +98,7 @@ def train(
             show_progress=start_bar,
         )
 
-        def work(opened: Any) -> int:
+        def work(opened: Any) -> None:
             train_few_shot(
                 given,
                 chosen,
@@ -116,10 +113,8 @@ def train(
                 start=begin,
                 show_progress=follow_steps(start_bar),
             )
-            return int(opened.global_rank)
 
-        rank = fabric.launch(work)
-    trained = read_trained(folder)
+        trained, rank = launch_training(fabric, folder, work)
     done = Training(folder, trained.card, trained.history, rank)
     if report and not rank:
         write_training(done)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hardlook.data.untrained_images import check_held_back
 from hardlook.data.voc import open_devkit
 from hardlook.errors import OptionError
 from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
-from hardlook.harness.runs.evaluation import pin_threads
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import follow_steps, open_progress
 from hardlook.models.identity import sources_of
@@ -79,8 +79,7 @@ def train(
         report: Whether to write `training.html`, the page with the curves.
     """
     require("torch", extra="torch")
-    from hardlook.training.devices import open_fabric
-    from hardlook.training.folder import read_trained
+    from hardlook.training.launch import launch_training, open_training
     from hardlook.training.projection.recipes import change_projection_recipe, find_projection_recipe
     from hardlook.training.projection.trainee import train_projection
     from hardlook.training.recipes import parse_budget
@@ -90,8 +89,7 @@ def train(
         raise OptionError(f"there is no projection {method!r}", remedy=METHOD)
     if set(data) != {DATA}:
         raise OptionError(f"--data {', '.join(data)}: not the data of a projection", remedy="--data voc=DIR")
-    if not 0 <= held_back < 1:
-        raise OptionError(f"--held-back {held_back}: not a share", remedy="a number from 0 to below 1, such as 0.1")
+    check_held_back(held_back)
     chosen = change_projection_recipe(find_projection_recipe(backbone, text), recipe or {})
     devkit, folder = open_devkit(Path(data[DATA]).expanduser()), Path(out).expanduser()
     options = ProjectionDataOptions(
@@ -102,13 +100,11 @@ def train(
         Path(exclude).expanduser() if exclude is not None else None,
         held_back,
     )
-    fabric: Any = open_fabric(device, precision=precision, devices=devices, strategy=strategy)  # type: ignore[arg-type]
-    if device == "cpu":
-        pin_threads(threads)
-    with open_progress(not progress) as start_bar:
+    opening = open_training(device, devices=devices, strategy=strategy, precision=precision, threads=threads)
+    with opening as fabric, open_progress(not progress) as start_bar:
         given = prepare_data(options, chosen, device, start_bar)
 
-        def work(opened: Any) -> int:
+        def work(opened: Any) -> None:
             train_projection(
                 given,
                 chosen,
@@ -121,10 +117,8 @@ def train(
                 code=hash_code(),
                 show_progress=follow_steps(start_bar),
             )
-            return int(opened.global_rank)
 
-        rank = fabric.launch(work)
-    trained = read_trained(folder)
+        trained, rank = launch_training(fabric, folder, work)
     done = Training(folder, trained.card, trained.history, rank)
     if not rank:
         held = set(given.held.tolist())

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hardlook.errors import DataError, ModelError, OptionError
+from hardlook.data.untrained_images import check_held_back
+from hardlook.errors import DataError, ModelError
 from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
-from hardlook.harness.runs.evaluation import pin_threads
 from hardlook.harness.runs.progress import follow_steps, open_progress
 from hardlook.models.identity import sources_of
 from hardlook.models.registry import check_device
@@ -83,15 +83,13 @@ def train(
         report: Whether to write `training.html`, the page with the curves.
     """
     require("torch", extra="torch")
-    from hardlook.training.devices import open_fabric
-    from hardlook.training.folder import read_trained
     from hardlook.training.interactive.recipes import change_interactive_recipe, find_interactive_recipe
     from hardlook.training.interactive.trainee import train_interactive
+    from hardlook.training.launch import launch_training, open_training
     from hardlook.training.recipes import parse_budget
 
     check_device("the training", device)
-    if not 0 <= held_back < 1:
-        raise OptionError(f"--held-back {held_back}: not a share", remedy="a number from 0 to below 1, such as 0.1")
+    check_held_back(held_back)
     changes = dict(recipe or {})
     if str(start) == NOTHING:
         # What was never trained is trained at the full rate, and has no statistics to keep.
@@ -102,19 +100,17 @@ def train(
     begin = read_start(start, chosen)
     clicker = TrainingClicks(clicks, clicks_args, group=click_group, seed=seed)
     folder, given_budget = Path(out).expanduser(), parse_budget(budget)
-    fabric: Any = open_fabric(device, precision=precision, devices=devices, strategy=strategy)  # type: ignore[arg-type]
-    if device == "cpu":
-        pin_threads(threads)
+    opening = open_training(device, devices=devices, strategy=strategy, precision=precision, threads=threads)
     options = ObjectDataOptions(
         {key: Path(value).expanduser() for key, value in data.items()},
         split,
         Path(exclude).expanduser() if exclude is not None else None,
         held_back,
     )
-    with open_progress(not progress) as start_bar:
+    with opening as fabric, open_progress(not progress) as start_bar:
         given = prepare_objects(options, chosen, start_bar)
 
-        def work(opened: Any) -> int:
+        def work(opened: Any) -> None:
             train_interactive(
                 given,
                 chosen,
@@ -131,10 +127,8 @@ def train(
                 start=begin,
                 show_progress=follow_steps(start_bar),
             )
-            return int(opened.global_rank)
 
-        rank = fabric.launch(work)
-    trained = read_trained(folder)
+        trained, rank = launch_training(fabric, folder, work)
     done = Training(folder, trained.card, trained.history, rank)
     if report and not rank:
         write_training(done)

@@ -8,8 +8,7 @@ gives images and maps of objects, and whoever knows people says where they click
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +26,14 @@ from hardlook.networks.interactive.ritm import RITM
 from hardlook.networks.interactive.ritm import SIZES as HRNETS
 from hardlook.networks.interactive.ritm_deeplab import RITMDeepLab
 from hardlook.randomness import generator
-from hardlook.training.folder import estimate_images, fingerprint_weights, fix_budget, is_finished, train_in_folder
+from hardlook.training.folder import (
+    ShowProgress,
+    fingerprint_weights,
+    fit_to_budget,
+    is_finished,
+    make_identity,
+    train_stages,
+)
 from hardlook.training.interactive.crops import Objects, change_colours, draw_colours, draw_object_crops, fit_objects
 from hardlook.training.interactive.losses import compute_interactive_loss
 from hardlook.training.interactive.recipes import InteractiveRecipe, plan_training
@@ -353,28 +359,24 @@ def train_interactive(
     code: str = "",
     save_seconds: float | None = 30.0,
     start: Mapping[str, Tensor] | None = None,
-    show_progress: Callable[[int, int], None] | None = None,
+    show_progress: ShowProgress | None = None,
 ) -> None:
     """Train a network, or resume its training in `folder`; a finished one stays as it is.
 
-    `clicks` says who clicks, for the card. `start` are weights to begin with. `show_progress(total, done)` is called
-    with steps.
+    `clicks` says who clicks, for the card. `start` are weights to begin with. `show_progress(total, done, images)` is
+    called with steps.
     """
     budget = budget or Budget()
     folder.mkdir(parents=True, exist_ok=True)
-    identity = {
-        "recipe": recipe.to_json(),
-        "seed": seed,
-        "budget": [budget.images, budget.seconds],
-        "precision": precision,
-        "processes": int(fabric.world_size),
-        "validations": validations,
+    further = {
         "validation objects": validation_objects,
         "clicks": dict(clicks),
-        "data": dict(data.facts),
-        "threads": torch.get_num_threads() if fabric.device.type == "cpu" else None,
         "started from": fingerprint_weights(start),
     }
+    identity = make_identity(
+        recipe.to_json(), fabric, seed=seed, budget=budget, precision=precision, validations=validations,
+        data=data.facts, further=further,
+    )  # fmt: skip
     if is_finished(folder, identity):
         return
     network = build_interactive(recipe, seed=seed)
@@ -386,32 +388,20 @@ def train_interactive(
             validation_objects=validation_objects, budget_images=images,
         )  # fmt: skip
 
-    def estimate(seconds: float) -> int:
-        tried, most = make(copy.deepcopy(network), 0), recipe.most_clicks
-        return estimate_images(tried, tried.plans, seconds, fabric, validations, tried=2 * most, cost=_average)
-
-    trainee = make(network, fix_budget(folder, budget, fabric, estimate))
-    plan = trainee.plans[0]
+    most = recipe.most_clicks
+    trainee = fit_to_budget(network, make, folder, budget, fabric, validations, tried=2 * most, cost=_average)
     card = {
         "kind": "interactive",
         "method": recipe.network,
         "backbone": recipe.backbone,
-        "parameters": sum(one.numel() for one in network.parameters()),
         "image_size": recipe.size,
         "identity": identity,
         "code": code,
-        "steps": plan.last,
-        "stages": [{"stage": recipe.stage.stage, "steps": plan.steps, "images": plan.steps * plan.images}],
         "validation_rule": "its own",
         "score": "mean IoU",
         "tensors_started_from": taken,
     }
-
-    def report(step: int) -> None:
-        if show_progress is not None:
-            show_progress(plan.last, step)
-
-    train_in_folder(
+    train_stages(
         trainee,
         folder,
         fabric,
@@ -419,5 +409,5 @@ def train_interactive(
         selections=[SELECTION] if len(trainee.held) else [],
         precision=precision,
         save_seconds=save_seconds,
-        show_progress=report,
+        show_progress=show_progress,
     )

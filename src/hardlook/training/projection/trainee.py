@@ -6,8 +6,7 @@ dataset gives maps, shares of classes and word vectors.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +23,7 @@ from hardlook.errors import DataError
 from hardlook.fingerprints import hash_array
 from hardlook.networks.open_vocabulary.projection import SemanticProjection
 from hardlook.randomness import generator
-from hardlook.training.folder import estimate_images, fix_budget, is_finished, train_in_folder
+from hardlook.training.folder import ShowProgress, fit_to_budget, is_finished, make_identity, train_stages
 from hardlook.training.loop import SingleStageTrainee, Stage, StepLoss, place_marks
 from hardlook.training.optimisers import build_optimiser
 from hardlook.training.projection.recipes import ProjectionRecipe, plan_training
@@ -201,7 +200,7 @@ def train_projection(
     validations: int = 10,
     code: str = "",
     save_seconds: float | None = 30.0,
-    show_progress: Callable[[int, int, int], None] | None = None,
+    show_progress: ShowProgress | None = None,
 ) -> None:
     """Train a projection, or resume its training in `folder`; a finished one stays as it is.
 
@@ -209,18 +208,10 @@ def train_projection(
     """
     budget = budget or Budget()
     folder.mkdir(parents=True, exist_ok=True)
-    identity = {
-        "recipe": recipe.to_json(),
-        "seed": seed,
-        "budget": [budget.images, budget.seconds],
-        "precision": precision,
-        "processes": int(fabric.world_size),
-        "validations": validations,
-        "classes": list(data.names),
-        "words": hash_array(data.words),
-        "data": dict(data.facts),
-        "threads": torch.get_num_threads() if fabric.device.type == "cpu" else None,
-    }
+    identity = make_identity(
+        recipe.to_json(), fabric, seed=seed, budget=budget, precision=precision, validations=validations,
+        data=data.facts, further={"classes": list(data.names), "words": hash_array(data.words)},
+    )  # fmt: skip
     if is_finished(folder, identity):
         return
     channels, dimension = data.maps.shape[-1], data.words.shape[1]
@@ -232,32 +223,19 @@ def train_projection(
             module, recipe, data, seed=seed, device=fabric.device, validations=validations, budget_images=images
         )
 
-    def estimate(seconds: float) -> int:
-        tried = make(copy.deepcopy(network), 0)
-        return estimate_images(tried, tried.plans, seconds, fabric, validations)
-
-    trainee = make(network, fix_budget(folder, budget, fabric, estimate))
-    plan = trainee.plans[0]
+    trainee = fit_to_budget(network, make, folder, budget, fabric, validations)
     card = {
         "kind": KIND,
         "method": METHOD,
         "backbone": recipe.encoder,
         "channels": channels,
         "dimension": dimension,
-        "parameters": sum(one.numel() for one in network.parameters()),
         "identity": identity,
         "code": code,
-        "steps": plan.last,
-        "stages": [{"stage": recipe.stage.stage, "steps": plan.steps, "images": plan.steps * plan.images}],
         "validation_rule": "its own",
         "score": "mean IoU",
     }
-
-    def report(step: int) -> None:
-        if show_progress is not None:
-            show_progress(plan.last, step, plan.images)
-
-    train_in_folder(
+    train_stages(
         trainee,
         folder,
         fabric,
@@ -265,7 +243,7 @@ def train_projection(
         selections=[SELECTION] if len(data.held) else [],
         precision=precision,
         save_seconds=save_seconds,
-        show_progress=report,
+        show_progress=show_progress,
     )
 
 
