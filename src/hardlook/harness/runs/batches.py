@@ -1,7 +1,7 @@
 """The units of a run by their positions, and the batches that they are packed into, for millions of units.
 
-Of each unit 16 bytes are kept: the hash of its id and its position. Where the list of units is a `LazyUnits`, units are
-made when their batch is evaluated and freed after it.
+Of each unit 16 bytes are kept: the hash of its id, in the order of hashes, and its position in that order and in the
+batches. Where the list of units is a `LazyUnits`, units are made when their batch is evaluated and freed after it.
 
 The batches depend on the list of units and the batch size alone, never on what is already done or on workers: a
 network's last bits may differ between layouts, and a resumed run must equal an uninterrupted one.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Batch = tuple[Unit, ...]
 Mask = NDArray[np.bool_]
-Positions = NDArray[np.int64]
+Positions = NDArray[np.integer[Any]]
 
 # Units that are read together when the ids are hashed.
 _CHUNK = 50_000
@@ -52,7 +52,7 @@ class IndexedUnits(Sequence[Unit]):
         self._seed, numbering = 0, _GroupNumbering()
         self.fingerprint = fingerprints.hash_lists(self._read_ids(numbering))
         self.groups = numbering.finish()
-        while len(self._keys) > 1 and _has_repeated(self._keys):
+        while (self._keys[1:] == self._keys[:-1]).any():
             # Two ids are equal, or, once in millions of runs, two hashes: then those of another seed are taken.
             name, count = Counter(unit.id for unit in units).most_common(1)[0]
             if count > 1:
@@ -78,6 +78,9 @@ class IndexedUnits(Sequence[Unit]):
                 numbering.add(groups)
             yield ids
         self._keys = np.concatenate(keys)
+        del keys
+        self._order = np.argsort(self._keys).astype(_choose_type(len(self)))
+        self._keys.sort()
 
     def __len__(self) -> int:
         return len(self.units)
@@ -99,12 +102,14 @@ class IndexedUnits(Sequence[Unit]):
 
         Hashes are compared: those of the units all differ, and ids that are marked are those of units.
         """
-        import polars as pl
-
-        keys = np.concatenate([np.empty(0, np.uint64), *(_hash_ids(some, self._seed) for some in ids)])
-        if not len(keys):
-            return np.zeros(len(self), np.bool_)
-        return pl.Series(self._keys).is_in(pl.Series(keys).implode()).to_numpy()
+        mask = np.zeros(len(self), np.bool_)
+        for some in ids:
+            # In the order of the hashes, places that follow each other are looked up.
+            keys = np.sort(_hash_ids(some, self._seed))
+            places = np.searchsorted(self._keys, keys)
+            places[places == len(self)] = 0
+            mask[self._order[places[self._keys[places] == keys]]] = True
+        return mask
 
     def list_ids(self, mask: Mask) -> Iterator[str]:
         """The ids of the marked units, in order."""
@@ -121,12 +126,13 @@ class _GroupNumbering:
 
     def add(self, groups: Sequence[str]) -> None:
         """Number the groups of more units."""
-        if not any(groups):
-            chunk = np.arange(self.count, self.count + len(groups))
+        if not self.numbers and not any(groups):
+            # While no unit has a group, its number is its position.
             self.count += len(groups)
-        else:
-            chunk = np.fromiter(map(self._number, groups), np.int64, len(groups))
-        self.chunks.append(chunk)
+            return
+        if not self.numbers:
+            self.chunks = [np.arange(self.count)]
+        self.chunks.append(np.fromiter(map(self._number, groups), np.int64, len(groups)))
 
     def _number(self, group: str) -> int:
         if group in self.numbers:
@@ -147,9 +153,9 @@ def _hash_ids(ids: pl.Series, seed: int) -> NDArray[np.uint64]:
     return ids.hash(seed).to_numpy()
 
 
-def _has_repeated(keys: NDArray[np.uint64]) -> bool:
-    ordered = np.sort(keys)
-    return bool((ordered[1:] == ordered[:-1]).any())
+def _choose_type(count: int) -> type[np.integer[Any]]:
+    """The smallest type that holds so many positions."""
+    return np.uint32 if count < 2**32 else np.int64
 
 
 class Batches(Sequence[Batch]):
@@ -205,7 +211,9 @@ class Batches(Sequence[Batch]):
         return np.cumsum(steps[:-1], dtype=np.int8).astype(np.bool_)
 
     def _count_before(self, mask: Mask) -> Positions:
-        return np.concatenate([[0], np.cumsum(mask)])
+        counts = np.zeros(len(mask) + 1, _choose_type(len(mask)))
+        np.cumsum(mask, out=counts[1:])
+        return counts
 
 
 def make_batches(units: Sequence[Unit], batch_size: int, *, whole_groups: bool = False) -> Batches:
@@ -220,7 +228,7 @@ def make_batches(units: Sequence[Unit], batch_size: int, *, whole_groups: bool =
     n = len(indexed)
     if indexed.groups is None:
         starts = np.arange(0, n, batch_size)
-        return Batches(indexed, np.arange(n), starts, np.minimum(starts + batch_size, n))
+        return Batches(indexed, np.arange(n, dtype=_choose_type(n)), starts, np.minimum(starts + batch_size, n))
     bounds, end, current = [0], 0, 0
     for size in np.bincount(indexed.groups).tolist():
         step = size if whole_groups else batch_size
