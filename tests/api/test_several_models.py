@@ -32,6 +32,7 @@ def test_the_function_and_the_command_make_the_same_runs_and_the_same_page(hardl
     for name in runs.names:
         assert json.loads(runs[name].scorecard.to_json()) == cards[name]
     assert runs["soft-k-means"].manifest["model"]["args"]["steps"] == 0 and runs[0].model == "nearest-centroid"
+    assert runs[1:].names == runs.names[1:] and runs[1:][runs.names[1]] is runs[1]
     documents = [json.loads((tmp_path / one / "comparison.json").read_text()) for one in ("function", "command")]
     assert (
         documents[0]["differences"] == documents[1]["differences"] and documents[0]["scores"] == documents[1]["scores"]

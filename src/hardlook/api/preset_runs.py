@@ -35,16 +35,8 @@ class PresetRuns(RunList):
     def __init__(
         self, runs: Mapping[str, Run], table: PresetTable, page: Path, leaderboard: Leaderboards | None
     ) -> None:
-        super().__init__(list(runs.values()))
-        self.names = tuple(runs)
+        super().__init__(list(runs.values()), tuple(runs))
         self.table, self.page, self.leaderboard = table, page, leaderboard
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, str):
-            if place not in self.names:
-                raise KeyError(f"no run of {place!r}; there are: {', '.join(self.names)}")
-            place = self.names.index(place)
-        return super().__getitem__(place)
 
     def __repr__(self) -> str:
         return "\n".join([super().__repr__(), *(f"not here: {text}" for text in self.table.describe_absent())])

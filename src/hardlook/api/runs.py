@@ -426,13 +426,22 @@ def _draw_scores(scores: Sequence[Score], titles: Mapping[str, str] | None = Non
 
 
 class RunList(Sequence[Run]):
-    """Runs, each read when it is used; `frame` has one row per run and headline score."""
+    """Runs, each read when it is used; `frame` has one row per run and headline score.
 
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self._runs = tuple(runs)
+    Runs that have `names`, one each, are found by these too.
+    """
+
+    def __init__(self, runs: Sequence[Run], names: Sequence[str] = ()) -> None:
+        self._runs, self.names = tuple(runs), tuple(names)
 
     def __getitem__(self, place: Any) -> Any:
-        return RunList(self._runs[place]) if isinstance(place, slice) else self._runs[place]
+        if isinstance(place, slice):
+            return RunList(self._runs[place], self.names[place])
+        if isinstance(place, str) and self.names:
+            if place not in self.names:
+                raise KeyError(f"no run of {place!r}; there are: {', '.join(self.names)}")
+            place = self.names.index(place)
+        return self._runs[place]
 
     def __len__(self) -> int:
         return len(self._runs)

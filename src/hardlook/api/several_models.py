@@ -47,16 +47,8 @@ class ModelRuns(RunList):
     """
 
     def __init__(self, runs: Mapping[str, Run], overview: Overview | None) -> None:
-        super().__init__(list(runs.values()))
-        self.names = tuple(runs)
+        super().__init__(list(runs.values()), tuple(runs))
         self.overview = overview
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, str):
-            if place not in self.names:
-                raise KeyError(f"no run of {place!r}; there are: {', '.join(self.names)}")
-            place = self.names.index(place)
-        return super().__getitem__(place)
 
     @property
     def compared(self) -> ComparedRuns | None:
