@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hardlook.errors import OptionError
-from hardlook.models.encoders.resnet50 import ResNet50, parse_layers
+from hardlook.models.encoders.efficientnet_lite0 import parse_layers
+from hardlook.models.encoders.resnet50 import LAYERS, ResNet50
 from hardlook.models.weights.install import get_weights_status
 
 torch = pytest.importorskip("torch")
@@ -17,11 +18,11 @@ def weights():
 
 
 def test_layers_by_name():
-    assert parse_layers("stride8+stride32") == (2, 4)
+    assert parse_layers("stride8+stride32", LAYERS) == (2, 4)
     with pytest.raises(OptionError, match="no layer is called 'head'"):
-        parse_layers("head")
+        parse_layers("head", LAYERS)
     with pytest.raises(OptionError, match="names a layer twice"):
-        parse_layers("stride8+stride8")
+        parse_layers("stride8+stride8", LAYERS)
     with pytest.raises(OptionError, match="size 8 leaves nothing"):
         ResNet50(size=8)
 

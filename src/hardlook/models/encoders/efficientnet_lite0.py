@@ -7,7 +7,7 @@ variant is of the TensorFlow authors, whose padding ("same", the odd pixel after
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,7 @@ class EfficientNetLite0:
         self, weights: Path | None = None, device: str = "cpu", size: int = 224, layer: str = "head", batch: int = 32
     ) -> None:
         require("torch", extra="torch")
-        self._depths = parse_layers(layer)
+        self._depths = parse_layers(layer, LAYERS)
         if size < 32:
             raise OptionError(f"size {size} leaves nothing of the image", remedy="size is at least 32 pixels")
         path = Path(weights) if weights else locate_weights("efficientnet-lite0")["efficientnet-lite0-57934424.pth"]
@@ -133,18 +133,18 @@ class EfficientNetLite0:
         return VectorNetwork(copy.deepcopy(self._network).requires_grad_(True)).eval()
 
 
-def parse_layers(layer: str) -> tuple[int, ...]:
-    """The blocks whose outputs a layer's name stands for, in the order of the name.
+def parse_layers(layer: str, layers: Mapping[str, int]) -> tuple[int, ...]:
+    """The values in `layers` of the layer or layers that a name stands for, in the order of the name.
 
-    >>> parse_layers("head"), parse_layers("stride16+head")
+    >>> parse_layers("head", LAYERS), parse_layers("stride16+head", LAYERS)
     ((16,), (10, 16))
     """
     names = layer.split("+")
-    unknown = [name for name in names if name not in LAYERS]
+    unknown = [name for name in names if name not in layers]
     if unknown or len(set(names)) < len(names):
         what = f"no layer is called {unknown[0]!r}" if unknown else f"{layer!r} names a layer twice"
-        raise OptionError(what, remedy=f"layer is one of {', '.join(LAYERS)}, or several with + between them")
-    return tuple(LAYERS[name] for name in names)
+        raise OptionError(what, remedy=f"layer is one of {', '.join(layers)}, or several with + between them")
+    return tuple(layers[name] for name in names)
 
 
 def join_maps(maps: Sequence[Tensor]) -> Tensor:

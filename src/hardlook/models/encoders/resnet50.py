@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
 from hardlook.extras import require
-from hardlook.models.encoders.efficientnet_lite0 import join_maps, resize_image
+from hardlook.models.encoders.efficientnet_lite0 import join_maps, parse_layers, resize_image
 from hardlook.models.roles import Features, Image
 from hardlook.models.torch_inference import exact_inference
 from hardlook.models.weights.install import locate_weights
@@ -43,7 +43,7 @@ class ResNet50:
         require("torch", extra="torch")
         from hardlook.networks.one_shot.backbones import build_backbone
 
-        self._stages = parse_layers(layer)
+        self._stages = parse_layers(layer, LAYERS)
         if size < 32:
             raise OptionError(f"size {size} leaves nothing of the image", remedy="size is at least 32 pixels")
         state = {name: value for name, value in read_resnet50().items() if not name.startswith("fc.")}
@@ -78,17 +78,3 @@ class ResNet50:
         pixels = torch.from_numpy(resized).to(self.device).permute(0, 3, 1, 2).float()
         mean, std = (pixels.new_tensor(value).view(3, 1, 1) for value in (IMAGENET_MEAN, IMAGENET_STD))
         return pixels.div_(255).sub_(mean).div_(std).contiguous()
-
-
-def parse_layers(layer: str) -> tuple[int, ...]:
-    """The stages whose outputs a layer's name stands for, in the order of the name.
-
-    >>> parse_layers("stride32"), parse_layers("stride16+stride32")
-    ((4,), (3, 4))
-    """
-    names = layer.split("+")
-    unknown = [name for name in names if name not in LAYERS]
-    if unknown or len(set(names)) < len(names):
-        what = f"no layer is called {unknown[0]!r}" if unknown else f"{layer!r} names a layer twice"
-        raise OptionError(what, remedy=f"layer is one of {', '.join(LAYERS)}, or several with + between them")
-    return tuple(LAYERS[name] for name in names)

@@ -47,7 +47,9 @@ TEXT_SIZES: Mapping[str, TextSize] = {
 """Sizes by the names of open_clip, and a tiny one for tries; the quick GELU is that of OpenAI's weights."""
 
 
-class _MLP(nn.Module):
+class MLP(nn.Module):
+    """The perceptron of both towers, with the exact GELU or OpenAI's `quick` one."""
+
     def __init__(self, width: int, quick: bool) -> None:
         super().__init__()
         self.quick = quick
@@ -55,6 +57,7 @@ class _MLP(nn.Module):
         self.c_proj = nn.Linear(4 * width, width)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Tokens (B, N, width)."""
         x = self.c_fc(x)
         return self.c_proj(x * torch.sigmoid(1.702 * x) if self.quick else functional.gelu(x))  # type: ignore[no-any-return]
 
@@ -67,7 +70,7 @@ class ResidualBlock(nn.Module):
         self.ln_1 = nn.LayerNorm(width)
         self.attn = nn.MultiheadAttention(width, width // 64, batch_first=True)
         self.ln_2 = nn.LayerNorm(width)
-        self.mlp = _MLP(width, quick)
+        self.mlp = MLP(width, quick)
 
     def forward(self, x: Tensor, hidden: Tensor | None = None) -> Tensor:
         """`hidden` (N, N) bool: what a position does not attend to."""

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from hardlook.networks.open_vocabulary.clip_text import MLP
+
 MEAN = (122.7709383, 116.7460125, 104.09373615)
 STD = (68.5005327, 66.6321579, 70.323163)
 """CLIP's mean and standard deviation of red, green and blue, for values from 0 to 255."""
@@ -83,18 +85,6 @@ class Attention(nn.Module):
         return self.out_proj(values)  # type: ignore[no-any-return]
 
 
-class _MLP(nn.Module):
-    def __init__(self, width: int, quick: bool) -> None:
-        super().__init__()
-        self.quick = quick
-        self.c_fc = nn.Linear(width, 4 * width)
-        self.c_proj = nn.Linear(4 * width, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.c_fc(x)
-        return self.c_proj(x * torch.sigmoid(1.702 * x) if self.quick else functional.gelu(x))  # type: ignore[no-any-return]
-
-
 class Block(nn.Module):
     """Attention, then a perceptron, each after layer normalisation and added to its input (B, N, width).
 
@@ -104,7 +94,7 @@ class Block(nn.Module):
     ln_1: nn.LayerNorm
     attn: Attention
     ln_2: nn.LayerNorm
-    mlp: _MLP
+    mlp: MLP
 
     def __init__(self, width: int, *, apart: bool = False, openai: bool = False, quick: bool = True) -> None:
         super().__init__()
@@ -112,7 +102,7 @@ class Block(nn.Module):
             "ln_1": nn.LayerNorm(width),
             "attn": Attention(width, apart=apart),
             "ln_2": nn.LayerNorm(width),
-            "mlp": _MLP(width, quick),
+            "mlp": MLP(width, quick),
         }
         for name in ("attn", "ln_1", "mlp", "ln_2") if openai else parts:
             self.add_module(name, parts[name])
