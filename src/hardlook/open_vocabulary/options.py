@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator, model_validator
 
+from hardlook.data.presets import get_preset_labels
 from hardlook.errors import OptionError
 from hardlook.harness.options import BenchmarkOptions, option
 from hardlook.harness.presets import expand_preset
@@ -106,6 +107,19 @@ class SimilarityOptions(SceneOptions):
     def _take_preset(cls, given: Any) -> Any:
         """The options with those of the preset, where they are not given."""
         return expand_preset(list_presets(cls.benchmark), given) if isinstance(given, dict) else given
+
+
+def take_preset_labels(given: Any) -> Any:
+    """Options as given, with the label set of a published dataset in their `data` where they name no other.
+
+    >>> take_preset_labels({"data": {"ade20k": "ADE"}})["labels"]
+    'ade150'
+    """
+    data = given.get("data") if isinstance(given, dict) else None
+    if not isinstance(data, dict) or given.get("labels") is not None:
+        return given
+    known = [labels for name in data if (labels := get_preset_labels(str(name)))]
+    return {**given, "labels": known[0]} if known else given
 
 
 def offer_labels(options: SimilarityOptions) -> dict[str, str]:

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
-from hardlook.data.presets import get_preset_labels, open_instance_preset
+from hardlook.data.presets import open_instance_preset
 from hardlook.data.stored_files.columns import SUMMARY
 from hardlook.data.stored_files.python_objects import take_objects
 from hardlook.errors import HardlookError, OptionError
 from hardlook.harness.options import option, read_reading
 from hardlook.harness.scorecard import Reading
-from hardlook.open_vocabulary.options import SimilarityOptions, similarity_readings
+from hardlook.open_vocabulary.options import SimilarityOptions, similarity_readings, take_preset_labels
 
 UNMATCHED: dict[str, str] = {
     "ours": "a match is a match, whatever ids the dataset uses",
@@ -55,12 +55,9 @@ class OpenApOptions(SimilarityOptions):
     @classmethod
     def _take_labels_of_published_dataset(cls, given: Any) -> Any:
         """The options with the label set of `--data coco-instances=PATH`; for LVIS its own json, which has senses."""
+        given = take_preset_labels(given)
         data = given.get("data") if isinstance(given, dict) else None
-        if not isinstance(data, dict) or given.get("labels") is not None:
-            return given
-        if known := [labels for name in data if (labels := get_preset_labels(str(name)))]:
-            return {**given, "labels": known[0]}
-        if "lvis" not in data:
+        if not isinstance(data, dict) or given.get("labels") is not None or "lvis" not in data:
             return given
         try:
             files = open_instance_preset("lvis", Path(data["lvis"]), given.get("split", "val"), needs_images=False)

@@ -6,13 +6,12 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
-from hardlook.data.presets import get_preset_labels
 from hardlook.data.stored_files.columns import SUMMARY
 from hardlook.data.stored_files.python_objects import take_objects
 from hardlook.harness.options import option, read_reading
 from hardlook.harness.scorecard import Reading
 from hardlook.metrics.mean_iou import MeanOver
-from hardlook.open_vocabulary.options import SceneOptions, SimilarityOptions, similarity_readings
+from hardlook.open_vocabulary.options import SceneOptions, SimilarityOptions, similarity_readings, take_preset_labels
 
 Numbering = Literal["index", "one-based", "category-id", "alphabetical"]
 
@@ -51,11 +50,7 @@ class SemanticOptions(SceneOptions):
     @classmethod
     def _take_labels_of_published_dataset(cls, given: Any) -> Any:
         """The options with the label set of `--data ade20k=PATH` and the like, where no other is given."""
-        data = given.get("data") if isinstance(given, dict) else None
-        if not isinstance(data, dict) or given.get("labels") is not None:
-            return given
-        known = [labels for name in data if (labels := get_preset_labels(str(name)))]
-        return {**given, "labels": known[0]} if known else given
+        return take_preset_labels(given)
 
 
 class OpenMiouOptions(SemanticOptions, SimilarityOptions):

@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 from pydantic import model_validator
 
-from hardlook.data.presets import get_preset_labels
 from hardlook.harness.options import option, read_reading
 from hardlook.harness.scorecard import Reading
-from hardlook.open_vocabulary.options import SimilarityOptions, similarity_readings
+from hardlook.open_vocabulary.options import SimilarityOptions, similarity_readings, take_preset_labels
 
 CROWDS = {
     "last": "where an image has several crowds of a class, the last listed one excuses predictions, as in panopticapi",
@@ -35,11 +34,7 @@ class OpenPqOptions(SimilarityOptions):
     @classmethod
     def _take_labels_of_published_dataset(cls, given: Any) -> Any:
         """The options with the label set of `--data coco-panoptic=PATH` and the like, where no other is given."""
-        data = given.get("data") if isinstance(given, dict) else None
-        if not isinstance(data, dict) or given.get("labels") is not None:
-            return given
-        known = [labels for name in data if (labels := get_preset_labels(str(name)))]
-        return {**given, "labels": known[0]} if known else given
+        return take_preset_labels(given)
 
 
 def get_crowds_reading(options: OpenPqOptions) -> str:
