@@ -126,15 +126,20 @@ def find_recipe(method: str, backbone: str, stages: Sequence[str]) -> Recipe:
         recipe,
         **common,
         augment=last.get("augment", "yes") != "no",
-        options=_parse_options(last.get("options", "")),
-        backbone_options=_parse_options(last.get("backbone_options", "")),
+        options=parse_options(last.get("options", "")),
+        backbone_options=parse_options(last.get("backbone_options", "")),
         source="; ".join(sources),
     )
 
 
 def read_recipes() -> list[dict[str, str]]:
     """The rows of `recipes.csv`."""
-    text = files("hardlook.training").joinpath("recipes.csv").read_text(encoding="utf-8")
+    return read_recipe_table("hardlook.training", "recipes.csv")
+
+
+def read_recipe_table(package: str, file: str) -> list[dict[str, str]]:
+    """The rows of a CSV file in a package."""
+    text = files(package).joinpath(file).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
 
 
@@ -219,10 +224,10 @@ def parse_stage(row: Mapping[str, str]) -> StageRecipe:
     for name in (*wanted, "clip", "ema", "gamma", "every", "milestones", "warm_up", "schedule"):
         if row.get(name):
             stage = change_stage(stage, name, row[name])
-    return replace(stage, part_lr={key: float(value) for key, value in _parse_options(row.get("part_lr", "")).items()})
+    return replace(stage, part_lr={key: float(value) for key, value in parse_options(row.get("part_lr", "")).items()})
 
 
-def _parse_options(text: str) -> dict[str, Any]:
+def parse_options(text: str) -> dict[str, Any]:
     """`a=1; b=x` as a mapping."""
     pairs = (part.strip().partition("=")[::2] for part in text.split(";") if part.strip())
     return {key: parse_value(value) for key, value in pairs}
@@ -303,3 +308,13 @@ def plan_stages(recipe: Recipe, training_images: int, budget_images: int = 0) ->
         StagePlan(stage, first, count, size)
         for stage, first, count, size in zip(recipe.stages, firsts, steps, sizes, strict=True)
     )
+
+
+def plan_stage(stage: StageRecipe, count: int, budget_images: int = 0) -> tuple[StagePlan, ...]:
+    """The steps of a training with one stage: its epochs over `count` images, or a budget of images.
+
+    >>> [plan_stage(StageRecipe(epochs=3, batch=4), 10, budget)[0].steps for budget in (0, 100, 1)]
+    [9, 25, 1]
+    """
+    steps = max(1, round(budget_images / stage.batch)) if budget_images else stage.epochs * -(-count // stage.batch)
+    return (StagePlan(stage, 0, steps, stage.batch),)

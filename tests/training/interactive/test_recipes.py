@@ -9,8 +9,8 @@ from hardlook.training.interactive.recipes import (
     change_interactive_recipe,
     find_interactive_recipe,
     list_backbones,
-    plan_training,
 )
+from hardlook.training.recipes import plan_stage
 
 
 def test_every_backbone_has_a_recipe_with_its_source():
@@ -58,5 +58,5 @@ def test_another_backbone_is_refused():
 
 def test_steps_are_epochs_over_objects_or_a_budget():
     recipe = change_interactive_recipe(find_interactive_recipe("ritm", "resnet50-keras"), {"epochs": 3, "batch": 4})
-    assert plan_training(recipe, objects=10)[0].steps == 9
-    assert plan_training(recipe, objects=10, budget_images=100)[0].steps == 25
+    assert plan_stage(recipe.stage, 10)[0].steps == 9
+    assert plan_stage(recipe.stage, 10, budget_images=100)[0].steps == 25

@@ -8,9 +8,9 @@ from hardlook.errors import OptionError
 from hardlook.training.projection.recipes import (
     change_projection_recipe,
     find_projection_recipe,
-    plan_training,
     read_rows,
 )
+from hardlook.training.recipes import plan_stage
 
 
 def test_each_encoder_has_its_own_row_and_others_the_general_one():
@@ -46,4 +46,4 @@ def test_refusals(given, message):
 
 def test_the_plan_is_of_epochs_or_of_a_budget():
     recipe = change_projection_recipe(find_projection_recipe(), {"epochs": 3, "batch": 4})
-    assert plan_training(recipe, 9)[0].steps == 9 and plan_training(recipe, 9, budget_images=20)[0].steps == 5
+    assert plan_stage(recipe.stage, 9)[0].steps == 9 and plan_stage(recipe.stage, 9, budget_images=20)[0].steps == 5

@@ -9,20 +9,18 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from importlib.resources import files
 from typing import Any
 
 from hardlook.errors import OptionError
 from hardlook.training.recipes import (
-    StagePlan,
     StageRecipe,
     change_stage,
     list_stage_settings,
     parse_stage,
     parse_value,
+    read_recipe_table,
 )
 
 _WHOLE = ("size", "most_clicks", "least_area")
@@ -86,8 +84,7 @@ def find_interactive_recipe(network: str, backbone: str) -> InteractiveRecipe:
 
 def read_rows() -> list[dict[str, str]]:
     """The rows of the table."""
-    text = files("hardlook.training.interactive").joinpath("recipes.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+    return read_recipe_table("hardlook.training.interactive", "recipes.csv")
 
 
 def change_interactive_recipe(recipe: InteractiveRecipe, given: Mapping[str, Any]) -> InteractiveRecipe:
@@ -111,12 +108,3 @@ def change_interactive_recipe(recipe: InteractiveRecipe, given: Mapping[str, Any
             known = ", ".join(sorted({*_WHOLE, *_SHARES, *stage_names}))
             raise OptionError(f"a recipe has no {key!r}", remedy=f"one of {known}, option.NAME")
     return replace(recipe, changed=(*recipe.changed, *given))
-
-
-def plan_training(recipe: InteractiveRecipe, objects: int, budget_images: int = 0) -> tuple[StagePlan, ...]:
-    """The steps of the training: the recipe's epochs over so many objects, or a budget; every object is an image."""
-    batch = recipe.stage.batch
-    steps = recipe.stage.epochs * -(-objects // batch)
-    if budget_images:
-        steps = max(1, round(budget_images / batch))
-    return (StagePlan(recipe.stage, 0, steps, batch),)

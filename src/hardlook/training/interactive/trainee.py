@@ -36,10 +36,10 @@ from hardlook.training.folder import (
 )
 from hardlook.training.interactive.crops import Objects, change_colours, draw_colours, draw_object_crops, fit_objects
 from hardlook.training.interactive.losses import compute_interactive_loss
-from hardlook.training.interactive.recipes import InteractiveRecipe, plan_training
+from hardlook.training.interactive.recipes import InteractiveRecipe
 from hardlook.training.loop import Calls, SingleStageTrainee, Stage, StepLoss, place_marks
 from hardlook.training.optimisers import build_from_groups
-from hardlook.training.recipes import Budget, StagePlan
+from hardlook.training.recipes import Budget, StagePlan, plan_stage
 from hardlook.training.segmentation_images import IGNORED, LabelledImages, Transforms, sample_points
 
 Mask = NDArray[np.bool_]
@@ -170,7 +170,7 @@ class InteractiveTrainee(SingleStageTrainee):
         stored = data.images
         self.images = LabelledImages(stored.images.to(self.device), stored.classes.to(self.device), stored.sizes)
         self.held = _choose(data.held, validation_objects)
-        self.plans: tuple[StagePlan, ...] = plan_training(recipe, len(data.training), budget_images)
+        self.plans: tuple[StagePlan, ...] = plan_stage(recipe.stage, len(data.training), budget_images)
         plan, own = self.plans[0], recipe.stage
         self.stages: Sequence[Stage] = [Stage(own.stage, plan.first, plan.last, own.clip, own.ema)]
         self.marks: Sequence[int] = place_marks(plan.last, validations)

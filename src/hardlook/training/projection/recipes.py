@@ -9,21 +9,20 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from importlib.resources import files
 from typing import Any
 
 from hardlook.errors import OptionError
 from hardlook.training.recipes import (
     ANY,
-    StagePlan,
     StageRecipe,
     change_stage,
     list_stage_settings,
+    parse_options,
     parse_stage,
     parse_value,
+    read_recipe_table,
 )
 
 DEFAULT_ENCODER, DEFAULT_TEXT = "efficientnet-lite0", "glove"
@@ -85,7 +84,7 @@ def find_projection_recipe(encoder: str = DEFAULT_ENCODER, text: str = DEFAULT_T
         encoder,
         text,
         parse_stage(row),
-        encoder_args=_parse_arguments(row["encoder_args"]),
+        encoder_args=parse_options(row["encoder_args"]),
         **{name: kind(row[name]) for name, kind in _NUMBERS.items()},
         novel=row["novel"],
         source=row["source"],
@@ -94,8 +93,7 @@ def find_projection_recipe(encoder: str = DEFAULT_ENCODER, text: str = DEFAULT_T
 
 def read_rows() -> list[dict[str, str]]:
     """The rows of the table."""
-    text = files("hardlook.training.projection").joinpath("recipes.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+    return read_recipe_table("hardlook.training.projection", "recipes.csv")
 
 
 def change_projection_recipe(recipe: ProjectionRecipe, given: Mapping[str, Any]) -> ProjectionRecipe:
@@ -121,16 +119,3 @@ def change_projection_recipe(recipe: ProjectionRecipe, given: Mapping[str, Any])
             raise OptionError(f"a recipe has no {key!r}", remedy=f"one of {known}, encoder.NAME, text.NAME")
         recipe = replace(recipe, **changes)
     return replace(recipe, changed=(*recipe.changed, *given))
-
-
-def plan_training(recipe: ProjectionRecipe, images: int, budget_images: int = 0) -> tuple[StagePlan, ...]:
-    """The steps of the training: the recipe's epochs over the images, or a budget of images."""
-    batch = recipe.stage.batch
-    steps = max(1, round(budget_images / batch)) if budget_images else recipe.stage.epochs * -(-images // batch)
-    return (StagePlan(recipe.stage, 0, steps, batch),)
-
-
-def _parse_arguments(text: str) -> dict[str, Any]:
-    """`a=1; b=x` as a mapping."""
-    pairs = (part.strip().partition("=")[::2] for part in text.split(";") if part.strip())
-    return {key: parse_value(value) for key, value in pairs}

@@ -26,8 +26,8 @@ from hardlook.randomness import generator
 from hardlook.training.folder import ShowProgress, fit_to_budget, is_finished, make_identity, train_stages
 from hardlook.training.loop import SingleStageTrainee, Stage, StepLoss, place_marks
 from hardlook.training.optimisers import build_optimiser
-from hardlook.training.projection.recipes import ProjectionRecipe, plan_training
-from hardlook.training.recipes import Budget, StagePlan
+from hardlook.training.projection.recipes import ProjectionRecipe
+from hardlook.training.recipes import Budget, StagePlan, plan_stage
 
 Rows = NDArray[np.int64]
 METHOD, KIND = "semantic-projection", "projection"
@@ -86,7 +86,7 @@ class ProjectionTrainee(SingleStageTrainee):
         self.words[1:] = torch.from_numpy(data.words).to(self.device)
         self.background = torch.arange(size[0], device=self.device) == 0
         self.weights = weigh_classes(self.shares[torch.from_numpy(data.rows).to(self.device)], recipe.balance)
-        self.plans: tuple[StagePlan, ...] = plan_training(recipe, len(data.rows), budget_images)
+        self.plans: tuple[StagePlan, ...] = plan_stage(recipe.stage, len(data.rows), budget_images)
         plan = self.plans[0]
         self.stages: Sequence[Stage] = [
             Stage(recipe.stage.stage, plan.first, plan.last, recipe.stage.clip, recipe.stage.ema)
