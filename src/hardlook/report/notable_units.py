@@ -20,6 +20,7 @@ import numpy as np
 
 from hardlook.harness.benchmark import Quality
 from hardlook.harness.rounding import format_fixed
+from hardlook.harness.runs.ordered_records import copy_rows
 from hardlook.harness.runs.scoring import pick_every
 from hardlook.harness.sections import Example, Gallery, Section
 
@@ -165,11 +166,11 @@ def collect_candidates(scored: ScoredRun, quality: Quality, most: int) -> pl.Dat
     for chunk, every in pick_every(scored.iterate_records(), scored.sampling_step):
         values = benchmark.qualities(chunk, scored.options)[quality.name].cast(pl.Float64).alias("value")
         known = chunk.select("unit", *slices).with_columns(values).filter(pl.col("value").is_finite())
-        sampled.append(known.filter(pl.col("unit").is_in(every["unit"].implode())))
+        sampled.append(copy_rows(known.filter(pl.col("unit").is_in(every["unit"].implode()))))
         for name in slices:
             counted = known.group_by(name).agg(total=pl.col("value").sum(), count=pl.len())
             totals[name] = _add_totals(name, totals.get(name), counted)
-        ends = _take_ends(pl.concat([ends, known], how="diagonal"), shared, most)
+        ends = copy_rows(_take_ends(pl.concat([ends, known], how="diagonal"), shared, most))
         if len(ends) > MOST_CANDIDATES:
             # So many combinations of slices say little about a unit.
             shared = []

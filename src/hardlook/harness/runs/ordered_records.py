@@ -50,7 +50,7 @@ class _Part:
     rows: int
     first: str
     last: str
-    ids: pl.Series
+    ids: tuple[str, ...]
     """Some of its units."""
 
 
@@ -73,7 +73,8 @@ class OrderedRecords:
                 units = own["unit"]
                 step = max(1, len(units) // _SAMPLED_IDS)
                 ends = (str(units.min()), str(units.max()))
-                self._parts.append(_Part(path, places[path], len(own), *ends, units.gather_every(step)))
+                ids = tuple(units.gather_every(step).to_list())
+                self._parts.append(_Part(path, places[path], len(own), *ends, ids))
         self._parts.sort(key=lambda part: (part.first, part.place))
 
     @property
@@ -146,7 +147,7 @@ class OrderedRecords:
         """The same chunks by way of temporary files, one for each range of units."""
         import polars as pl
 
-        sample = pl.concat([part.ids for part in self._parts]).sort()
+        sample = pl.Series([unit for part in self._parts for unit in part.ids]).sort()
         count = math.ceil(self.stored / self.rows)
         bounds = sample.gather([place * len(sample) // count for place in range(1, count)]).unique().sort()
         with tempfile.TemporaryDirectory(prefix="hardlook-") as folder:
@@ -172,3 +173,10 @@ class OrderedRecords:
 
         own, _ = read_own_part(part.path, self.schema, self.answers, columns, ROW)
         return own.with_columns(pl.lit(part.place, pl.UInt32()).alias(PART))
+
+
+def copy_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with memory of their own: some of many would keep the texts of all."""
+    import polars as pl
+
+    return pl.DataFrame(rows.rows(), schema=rows.schema, orient="row")

@@ -19,7 +19,7 @@ from hardlook.harness.options import BenchmarkOptions, fields_that_change, parse
 from hardlook.harness.records import Record
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.folder import RunFolder, suggest_repair, write_atomically
-from hardlook.harness.runs.ordered_records import OrderedRecords
+from hardlook.harness.runs.ordered_records import OrderedRecords, copy_rows
 from hardlook.harness.runs.record_store import (
     find_contradicting_units,
     has_checksum,
@@ -139,7 +139,7 @@ def pick_every(chunks: Iterable[pl.DataFrame], step: int) -> Iterator[tuple[pl.D
     """Each chunk, and of its rows those whose number, counted over all chunks from 0, is a multiple of `step`."""
     seen = 0
     for chunk in chunks:
-        yield chunk, chunk.gather_every(step, -seen % step)
+        yield chunk, copy_rows(chunk.gather_every(step, -seen % step))
         seen += len(chunk)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import Quality
+from hardlook.harness.runs.ordered_records import copy_rows
 from hardlook.harness.sections import Block, Example, Gallery, Picture, ScatterChart, Section, Spot, Table
 from hardlook.randomness import generator
 from hardlook.report.compare.model_names import shorten_model_names
@@ -134,8 +135,9 @@ def _find_notable(qualities: UnitQualities, examples: int) -> NDArray[np.int64]:
 
 
 def _take(qualities: UnitQualities, places: NDArray[np.int64]) -> UnitQualities:
-    """The units at some places."""
-    return replace(qualities, units=qualities.units.gather(places), values=qualities.values[:, places])
+    """The units at some places, with memory of their own."""
+    units = copy_rows(qualities.units.gather(places).to_frame("unit"))["unit"]
+    return replace(qualities, units=units, values=qualities.values[:, places])
 
 
 def _join(one: UnitQualities, other: UnitQualities) -> UnitQualities:
