@@ -4,10 +4,10 @@ On one GPU, from the folder `benchmarks` (VOC_320: VOC 2012 train; DEVKIT: the i
 
     python -m toss_study train --train VOC_320 --test DEVKIT --out STUDY --device cuda --precision bfloat16
     python -m toss_study run --test DEVKIT --pairs TOSS --out STUDY --device cuda
-    python -m toss_study report --out STUDY --docs ../docs
+    python -m toss_study report --train VOC_320 --test DEVKIT --out STUDY --docs ../docs
 
 `train` and `run` resume where they were stopped. All trainings have the same number of steps (`--images`), whatever
-their selection keeps. Small, on a processor: `--only simpropnet --size 65 --images 200 --start none --folds 2`.
+their selection keeps. On a processor: docs/toss-study.md has the options.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import hardlook as hl
-from toss_study.plan import Training, list_trainings
+from toss_study.plan import COMPARED, FLOORS, OTHERS, SEEDS, Training, list_trainings, name_floor
 from toss_study.report import write_report
 
 BENCHMARKS = {"toss": "toss", "support": "bias-support", "saliency": "bias-saliency"}
@@ -25,6 +25,7 @@ BENCHMARKS = {"toss": "toss", "support": "bias-support", "saliency": "bias-salie
 
 def train(given: argparse.Namespace) -> None:
     """Train what is planned, one after the other."""
+    changes = dict(one.split("=", 1) for one in given.set)
     for number, one in enumerate(planned := choose(given), start=1):
         print(f"{number} of {len(planned)}: {one.name}", flush=True)
         hl.train(
@@ -37,7 +38,7 @@ def train(given: argparse.Namespace) -> None:
             saliency=given.saliency,
             seed=one.seed,
             start=given.start,
-            recipe={"size": fit_size(one.network, given.size), **({"batch": given.batch} if given.batch else {})},
+            recipe={"size": fit_size(one.network, given.size), **changes},
             budget=f"{given.images}images",
             device=given.device,
             precision=given.precision,
@@ -56,41 +57,43 @@ def fit_size(network: str, size: int) -> int:
 
 
 def run(given: argparse.Namespace) -> None:
-    """Run TOSS on every training, and the bias studies on those of all images and seed 0."""
-    data = {"voc": given.test, "pairs": given.pairs}
+    """Run TOSS on every training, and the bias studies on those of all images."""
+    lists = {"voc": given.test, "pairs": given.pairs}
+    common: dict[str, Any] = {"device": given.device, "progress": not given.quiet}
+    for floor in split(given.floors):
+        model, args = name_floor(floor, size=given.size, saliency=given.saliency)
+        hl.run(
+            "toss", model=model, model_args=args, data=lists, tiers="1,2", folds=f"0-{given.folds - 1}",
+            subset="available", out=given.out / "runs" / f"{floor}-floor-toss", progress=not given.quiet,
+        )  # fmt: skip
     for one in choose(given):
-        studies = BENCHMARKS if (one.selection, one.seed) == ("all", 0) else {"toss": "toss"}
-        for name, benchmark in studies.items():
-            options: dict[str, Any] = {"folds": f"0-{len(one.folds) - 1}", "subset": "available"}
-            options |= {"toss": {"tiers": "1,2"}, "saliency": {"saliency": given.saliency}}.get(name, {})
-            hl.run(
-                benchmark,
-                model=one.network,
-                model_args={"weights": str(given.out / "weights" / one.name / "fold{fold}")},
-                data=data,
-                out=given.out / "runs" / f"{one.name}-{name}",
-                device=given.device,
-                progress=not given.quiet,
-                **options,
-            )
-    for floor in given.floors.split(","):
-        if floor:
-            hl.run(
-                "toss", model=floor, data=data, tiers="1,2", folds=f"0-{given.folds - 1}", subset="available",
-                out=given.out / "runs" / f"{floor}-floor-toss", progress=not given.quiet,
-            )  # fmt: skip
+        args = {"weights": str(given.out / "weights" / one.name / "fold{fold}"), "disk": str(given.disk)}
+        listed: dict[str, Any] = {"data": lists, "folds": f"0-{len(one.folds) - 1}", "subset": "available"}
+        studied = {**({"data": {"voc": given.test}} if given.drawn else listed), "pairs_a_class": given.pairs_a_class}
+        options = {
+            "toss": {**listed, "tiers": "1,2"}, "support": studied,
+            "saliency": {**studied, "saliency": given.saliency},
+        }  # fmt: skip
+        for name in split(given.studies):
+            if name == "toss" or one.selection == "all":
+                out = given.out / "runs" / f"{one.name}-{name}"
+                hl.run(BENCHMARKS[name], model=one.network, model_args=args, out=out, **options[name], **common)
+
+
+def split(text: str) -> list[str]:
+    """The names of a list with commas."""
+    return [name for name in text.split(",") if name]
 
 
 def choose(given: argparse.Namespace) -> list[Training]:
-    """What is planned, of the networks of `--only`."""
-    planned = list_trainings(folds=given.folds)
-    wanted = given.only.split(",") if given.only else None
-    return [one for one in planned if wanted is None or one.network in wanted]
+    """What is planned."""
+    seeds = [int(seed) for seed in split(given.seeds)]
+    return list_trainings(split(given.compared), split(given.others), seeds, folds=given.folds)
 
 
 def report(given: argparse.Namespace) -> None:
     """Write the tables."""
-    print(write_report(given.out, given.docs))
+    print(write_report(given.out, given.docs, given.train, given.test))
 
 
 def main(words: list[str] | None = None) -> None:
@@ -103,28 +106,35 @@ def main(words: list[str] | None = None) -> None:
         verb = verbs.add_parser(name, help=work.__doc__)
         verb.set_defaults(work=work)
         verb.add_argument("--out", type=Path, required=True, help="folder of the study")
-        verb.add_argument("--folds", type=int, default=4)
-        verb.add_argument("--only", default="", help="networks, separated by commas")
-        verb.add_argument("--device", default="cpu")
+        verb.add_argument("--test", type=Path, required=True, help="VOC devkit of the test images")
         verb.add_argument("--quiet", action="store_true")
         if name != "report":
-            verb.add_argument("--test", type=Path, required=True, help="VOC devkit of the test images")
+            verb.add_argument("--folds", type=int, default=4)
+            verb.add_argument("--compared", default=",".join(COMPARED), help="networks that train on every selection")
+            verb.add_argument("--others", default=",".join(OTHERS), help="networks that train on all images alone")
+            verb.add_argument("--seeds", default=",".join(map(str, SEEDS)), help="of the first network; others: one")
+            verb.add_argument("--size", type=int, default=321)
+            verb.add_argument("--device", default="cpu")
             verb.add_argument("--saliency", default="u2netp")
+        if name != "run":
+            verb.add_argument("--train", type=Path, required=True, help="VOC devkit of the training images")
     training, running, reporting = (verbs.choices[name] for name in ("train", "run", "report"))
-    training.add_argument("--train", type=Path, required=True, help="VOC devkit of the training images")
-    training.add_argument("--size", type=int, default=321)
     training.add_argument(
         "--images", type=int, default=16_000, help="images that each training sees, supports included"
     )
-    training.add_argument("--batch", type=int, default=0, help="pairs of a step; the recipe's by default")
+    training.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a number of the recipe")
     training.add_argument("--start", default="imagenet")
     training.add_argument("--precision", default="float32")
     training.add_argument("--threads", type=int, default=1)
     training.add_argument("--validations", type=int, default=5)
     training.add_argument("--validation-pairs", type=int, default=200)
     running.add_argument("--pairs", type=Path, required=True, help="TOSS's pair lists")
-    running.add_argument("--floors", default="prototype", help="training-free models beside them")
-    reporting.add_argument("--docs", type=Path, default=None, help="folder for toss-study.csv; prints it without")
+    running.add_argument("--pairs-a-class", type=int, default=50, help="pairs of a class in the bias studies")
+    running.add_argument("--drawn", action="store_true", help="bias studies on pairs drawn from the images, four folds")
+    running.add_argument("--studies", default=",".join(BENCHMARKS), help="which benchmarks")
+    running.add_argument("--floors", default=",".join(FLOORS), help="training-free models beside them")
+    running.add_argument("--disk", action="store_true", help="keep features of frozen backbones for other runs")
+    reporting.add_argument("--docs", type=Path, default=None, help="folder for tables and pictures of the page")
     given = parser.parse_args(words)
     given.work(given)
 

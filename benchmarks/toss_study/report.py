@@ -1,23 +1,35 @@
-"""What the study found: scores with intervals, what each selection of training images changes, and support ablations.
+"""What the study found: scores, what each selection of training images changes, support ablations, salience, pictures.
 
-Every number is read from the run folders; nothing here is computed that `hardlook` does not compute for any run.
+Every number is read from the run folders. Differences over seeds are those of `hl.compare`; a score of several seeds is
+their mean, and its interval has the variance over images (the mean of the seeds') and that between seeds.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import PIL.Image
+import PIL.ImageDraw
+import scipy.stats
+
 import hardlook as hl
+from hardlook.harness.sections import CurveChart, Dot, DotChart, Line, ScatterChart, Spot
+from hardlook.report.charts.standalone import standalone_svg
 from hardlook.toss.published import read_numbers
+from toss_study.classes import compare, list_associations, list_classes, measure_shares, score_classes
 from toss_study.plan import SELECTIONS
 
-SCORES = ("lca", "hca", "scs", "salient", "non-salient")
 PRINTED = {"simpropnet": "Baseline", "rpmm": "RPMM", "pfenet": "PFENet", "repri": "RePRI", "hsnet": "HSNet"}
 """The rows of TOSS's table 4: networks trained at full scale, on all published pairs."""
+KINDS = ("toss", "support", "saliency")
+ALL = SELECTIONS[0]
 
 
 def find_published(network: str, score: str) -> float | None:
@@ -31,85 +43,218 @@ def find_published(network: str, score: str) -> float | None:
     return read_numbers().scores[PRINTED[network]][score]
 
 
-def list_runs(study: Path, kind: str) -> dict[str, Any]:
-    """The finished runs of a benchmark by the name of their training."""
-    folders = sorted((study / "runs").glob(f"*-{kind}"))
-    return {folder.name.removesuffix(f"-{kind}"): hl.load(folder) for folder in folders if is_finished(folder)}
+def list_runs(study: Path, kind: str) -> dict[str, list[Any]]:
+    """The finished runs of a benchmark, those of all seeds of a network and a selection together."""
+    found: dict[str, list[Any]] = {}
+    for folder in sorted((study / "runs").glob(f"*-{kind}")):
+        if (folder / "scores.json").is_file():
+            name = folder.name.removesuffix(f"-{kind}")
+            found.setdefault(name.rpartition("-seed")[0] or name, []).append(hl.load(folder))
+    return found
 
 
-def is_finished(folder: Path) -> bool:
-    """Whether the run has its scores."""
-    return (folder / "scores.json").is_file()
+def join_seeds(scores: Sequence[Any]) -> dict[str, Any]:
+    """The mean of a score over seeds, with an interval of 95 %."""
+    values = np.array([one.value for one in scores])
+    bounds = [one.interval for one in scores if one.interval is not None]
+    between = float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0
+    over_images = np.mean([((one.high - one.low) / 3.92) ** 2 for one in bounds]) if bounds else math.nan
+    error = math.sqrt(over_images + between)
+    value = float(values.mean())
+    return {
+        "value": value, "low": value - 1.96 * error, "high": value + 1.96 * error, "seeds": len(values),
+        "between_seeds": float(values.std(ddof=1)) if len(values) > 1 else math.nan, "units": scores[0].n,
+    }  # fmt: skip
 
 
-def list_scores(runs: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row per run and score: value, interval, number of pairs, and the published value where there is one."""
+def list_scores(runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """A row per method, score and slice without classes: value, interval, and the published value of the network."""
     rows = []
-    for name, run in runs.items():
-        for score in (one for one in SCORES if one in run.scores):
-            found = run.scores[score]
-            printed = find_published(name.split("-")[0], score)
-            rows.append(
-                {"training": name, "score": score, "value": found.value, "low": found.low, "high": found.high,
-                 "pairs": found.n, "published": printed}
-            )  # fmt: skip
+    for name, seeds in runs.items():
+        cards = [{(one.name, tuple(one.slice.items())): one for one in run.scorecard.scores} for run in seeds]
+        for (score, where), first in cards[0].items():
+            if "class" in dict(where) or math.isnan(first.value):
+                continue
+            found = join_seeds([card[score, where] for card in cards])
+            slices = " ".join(f"{key}={value}" for key, value in where)
+            printed = None if where else find_published(name.split("-")[0], score)
+            rows.append({"method": name, "score": score, "slice": slices, **found, "published": printed})
     return rows
 
 
-def compare_selections(runs: dict[str, Any]) -> list[dict[str, Any]]:
-    """Paired differences of each remedy from the training on all images, per network and score."""
+def compare_selections(runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Paired differences of each remedy from the training on all images, per network and score, over seeds.
+
+    `smallest` is the least effect that would be found at a level of .05 with a power of .8.
+    """
     rows = []
-    networks = dict.fromkeys(name.split("-")[0] for name in runs)
-    for network in networks:
-        base = runs.get(f"{network}-{SELECTIONS[0]}-seed0")
+    for network in dict.fromkeys(name.split("-")[0] for name in runs):
         for selection in SELECTIONS[1:]:
-            other = runs.get(f"{network}-{selection}-seed0")
+            base, other = (runs.get(f"{network}-{one}") for one in (ALL, selection))
             if base is None or other is None:
                 continue
-            compared = hl.compare(base, other, names=("all", selection))
-            for row in compared.differences.iter_rows(named=True):
-                rows.append({"network": network, "selection": selection, **row})
+            paired = min(len(base), len(other))
+            compared = hl.compare(other[:paired], base[:paired], names=(selection, ALL), swaps=999)
+            for one in compared.comparison.differences:
+                if "class" in one.slice or math.isnan(one.value):
+                    continue
+                seen = sum(scipy.stats.t.ppf(level, one.freedom) for level in (0.975, 0.8)) * one.standard_error
+                low, high = (one.interval.low, one.interval.high) if one.interval else (math.nan, math.nan)
+                rows.append(
+                    {"network": network, "selection": selection, "score": one.name,
+                     "slice": " ".join(f"{key}={value}" for key, value in one.slice.items()), "difference": one.value,
+                     "low": low, "high": high, "p": one.p_value, "adjusted": one.adjusted, "smallest": float(seen),
+                     "seeds": paired}
+                )  # fmt: skip
     return rows
 
 
-def list_ablations(runs: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every headline score of the bias studies."""
+def read_curves(study: Path) -> list[dict[str, Any]]:
+    """A row per training, fold and validation: step, loss, and IoU on the images held back."""
     rows = []
-    for name, run in runs.items():
-        for score, found in run.scores.items():
-            rows.append({"training": name, "score": score, "value": found.value, "low": found.low, "high": found.high})
+    for path in sorted((study / "weights").glob("*/fold*/history.jsonl")):
+        for line in map(json.loads, path.read_text().splitlines()):
+            own = {"step": line["step"], "loss": line["loss"], "held_back_iou": line.get("validation_held-back")}
+            rows.append({"training": path.parts[-3], "fold": path.parts[-2].removeprefix("fold"), **own})
     return rows
 
 
-def write_report(study: Path, docs: Path | None) -> str:
-    """Write the tables as CSV beside the study and, where `docs` is given, there; the scores as text."""
-    toss = list_runs(study, "toss")
-    tables = {
-        "scores": list_scores(toss),
-        "selections": compare_selections(toss),
-        "support": list_ablations(list_runs(study, "support")),
-        "saliency": list_ablations(list_runs(study, "saliency")),
-    }
-    for name, rows in tables.items():
-        text = format_csv(rows)
-        (study / f"{name}.csv").write_text(text)
-        if docs is not None and rows:
-            (docs / f"toss-study-{name}.csv").write_text(text)
-    if len(toss) > 1:
-        ranked = hl.compare(*toss.values(), names=list(toss), out=study / "comparison")
-        tables["ranking"] = list(ranked.ranking.iter_rows(named=True))
-    return "\n".join(
-        f"{row['training']:32} {row['score']:12} {row['value']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
-        for row in tables["scores"]
+def draw_scores(rows: Sequence[Mapping[str, Any]]) -> DotChart:
+    """LCA and HCA of every method."""
+    chosen = [(score, row) for score in ("lca", "hca") for row in rows if row["score"] == score and not row["slice"]]
+    dots = [Dot(row["method"], row["value"], row["low"], row["high"], score.upper()) for score, row in chosen]
+    return DotChart("LCA and HCA on the published pairs at hand", "", dots, "weighted mIoU")
+
+
+def draw_support(rows: Sequence[Mapping[str, Any]]) -> DotChart:
+    """What is left of the mIoU under each support, beside the paper's."""
+    dots = [
+        Dot(row["slice"].removeprefix("support="), row["value"], row["low"], row["high"], row["method"])
+        for row in rows
+        if row["score"] == "left"
+    ]
+    printed = read_numbers().supports
+    for name in dict.fromkeys(dot.label for dot in dots):
+        dots.append(Dot(name, printed[name].mean / printed["correct"].mean, group="the paper's Baseline"))
+    return DotChart("Share of the mIoU that is left when the support misleads", "", dots, "share")
+
+
+def draw_classes(rows: Sequence[Mapping[str, Any]], selection: str = "leave-out") -> ScatterChart:
+    """What a selection changes in the IoU of a class, against the share of training masks that show it."""
+    spots = [
+        Spot(row["share_of_masks"], row[f"{selection}_less_{ALL}_value"], row["class"], f"fold {row['fold']}")
+        for row in rows
+    ]
+    axis = f"IoU with {selection} minus IoU with {ALL}"
+    return ScatterChart(
+        f"Does {selection} help the classes that were background?", "", spots, "share of training masks", axis
     )
 
 
-def format_csv(rows: Sequence[dict[str, Any]]) -> str:
+def draw_curves(rows: Sequence[Mapping[str, Any]]) -> CurveChart:
+    """IoU on images held back, the mean over folds and seeds of each network and selection."""
+    groups: dict[str, dict[int, list[float]]] = {}
+    for row in rows:
+        if row["held_back_iou"] is not None:
+            name = row["training"].rpartition("-seed")[0]
+            groups.setdefault(name, {}).setdefault(row["step"], []).append(row["held_back_iou"])
+    lines = [
+        Line(name, [float(step) for step in steps], [float(np.mean(values)) for values in steps.values()])
+        for name, steps in groups.items()
+    ]
+    return CurveChart("IoU on training classes of images held back", "", lines, "step", "mean IoU")
+
+
+def draw_followed(run: Any, count: int = 4, side: int = 230) -> PIL.Image.Image:
+    """Pairs of a run of bias-saliency in which the mask has more of what is salient than of the target.
+
+    The pairs with the largest IoU of the mask with the salient region less that with the target; one per query image
+    and class.
+    """
+    import polars as pl
+
+    both = pl.col("predicted") + pl.col("salient") - pl.col("predicted_salient")
+    truth = pl.col("predicted") + pl.col("truth") - pl.col("intersection")
+    lead = pl.col("predicted_salient") / both - pl.col("intersection") / truth
+    plain = run.records.filter((pl.col("condition") == "plain") & (pl.col("salient") > 0) & (pl.col("predicted") > 0))
+    ranked = plain.with_columns(lead.alias("lead")).sort("lead", descending=True).unique("class", maintain_order=True)
+    units = ranked["unit"].to_list()[:count]
+    sheet = PIL.Image.new("RGB", (3 * side, 18 + len(units) * side), "white")
+    pen = PIL.ImageDraw.Draw(sheet)
+    for column, title in enumerate(("support and its mask", "query and the target", "what the network found")):
+        pen.text((column * side + 4, 3), title, fill="black")
+    for row, unit in enumerate(units):
+        for column, picture in enumerate(run.unit(unit).pictures[:3]):
+            tile = PIL.Image.fromarray(paint(picture))
+            tile.thumbnail((side - 6, side - 6))
+            sheet.paste(tile, (column * side + 3, 18 + row * side + 3))
+    return sheet
+
+
+def paint(picture: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The picture with its mask in colour."""
+    image = np.array(picture.image, np.float64)
+    if picture.mask is not None:
+        image[picture.mask] = 0.45 * image[picture.mask] + 0.55 * np.array([255, 60, 30])
+    return image.astype(np.uint8)
+
+
+def write_report(study: Path, docs: Path | None, train: Path, test: Path) -> str:
+    """Write tables and pictures beside the study and, where `docs` is given, there; the scores as text."""
+    runs = {kind: list_runs(study, kind) for kind in KINDS}
+    tables: dict[str, list[dict[str, Any]]] = {
+        "scores": list_scores(runs["toss"]),
+        "selections": compare_selections(runs["toss"]),
+        "support": list_scores(runs["support"]),
+        "saliency": list_scores(runs["saliency"]),
+        "training": read_curves(study),
+    }
+    charts: dict[str, Any] = {"scores": draw_scores(tables["scores"]), "training": draw_curves(tables["training"])}
+    if tables["support"]:
+        charts["support"] = draw_support(tables["support"])
+    for network in dict.fromkeys(name.split("-")[0] for name in runs["toss"]):
+        chosen = {one: seeds for one in SELECTIONS if (seeds := runs["toss"].get(f"{network}-{one}"))}
+        if len(chosen) < len(SELECTIONS):
+            continue
+        scored = {name: score_classes(seeds) for name, seeds in chosen.items()}
+        folds = len(set(chosen[ALL][0].records["fold"].to_list()))
+        shares = measure_shares(train, test, scored[ALL].names, folds)
+        tables[f"classes-{network}"] = list_classes(scored, shares)
+        tables[f"associations-{network}"] = list_associations(scored, shares)
+        everything = range(len(scored[ALL].names))
+        tables[f"class-means-{network}"] = [
+            {"selection": name, "less": ALL, **compare(scored[name], scored[ALL], everything)}
+            for name in SELECTIONS[1:]
+        ]
+        charts[f"classes-{network}"] = draw_classes(tables[f"classes-{network}"])
+    pictures = docs / "images" if docs is not None else study
+    for place in [study, *([docs] if docs is not None else [])]:
+        for name, rows in tables.items():
+            if rows:
+                (place / f"toss-study-{name}.csv").write_text(format_csv(rows))
+    for name, chart in charts.items():
+        (pictures / f"toss-study-{name}.svg").write_text(standalone_svg(chart, width=200, filled=True))
+    for name, seeds in runs["saliency"].items():
+        draw_followed(seeds[0]).save(pictures / f"toss-study-salience-{name}.jpg", quality=85)
+    return format_scores(tables["scores"])
+
+
+def format_scores(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The scores over all pairs as a table in Markdown."""
+    lines = ["| method | score | value | seeds |", "|---|---|---|---|"]
+    for row in rows:
+        if not row["slice"]:
+            value = f"{row['value']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
+            lines.append(f"| {row['method']} | {row['score']} | {value} | {row['seeds']} |")
+    return "\n".join(lines)
+
+
+def format_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows as CSV; empty without any."""
     if not rows:
         return ""
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n", extrasaction="ignore")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow({key: round(value, 6) if isinstance(value, float) else value for key, value in row.items()})

@@ -21,9 +21,10 @@ from torch.optim import Optimizer
 
 from hardlook.errors import DataError
 from hardlook.networks.one_shot.catalogue import find_network, has_released_reading
-from hardlook.networks.one_shot.network import IGNORED, OneShotNetwork
+from hardlook.networks.one_shot.network import IGNORED, Features, OneShotNetwork
 from hardlook.randomness import generator
 from hardlook.training.folder import estimate_images, fingerprint_weights, fix_budget, is_finished, train_in_folder
+from hardlook.training.frozen_features import FeatureStore, FrozenFeatures
 from hardlook.training.loop import SingleStageTrainee, Stage, StepLoss, place_marks
 from hardlook.training.one_shot_recipes import OneShotRecipe, plan_training
 from hardlook.training.optimisers import build_from_groups
@@ -167,8 +168,10 @@ class OneShotTrainee(SingleStageTrainee):
         validations: int = 10,
         validation_pairs: int = 200,
         budget_images: int = 0,
+        store: FeatureStore | None = None,
     ) -> None:
         self.module: nn.Module = network
+        self.features = FrozenFeatures(network, store) if recipe.features == "cached" else None
         self.recipe, self.data, self.seed, self.device = recipe, data, seed, torch.device(device)
         stored = data.images
         self.images = LabelledImages(
@@ -273,7 +276,11 @@ class OneShotTrainee(SingleStageTrainee):
         if self.recipe.stage.stage == "classes":
             return self._compute_class_loss(call, batch)
         images, masks = self.take_pairs(batch.pairs, batch.transforms)
-        loss, logits = call("loss", images[:, 0], masks[:, 0], images[:, 1:], masks[:, 1:])
+        if self.features is None:
+            loss, logits = call("loss", images[:, 0], masks[:, 0], images[:, 1:], masks[:, 1:])
+        else:
+            query, supports = self._take_features(self.features, batch.pairs, images)
+            loss, logits = call("compute_feature_loss", query, masks[:, 0], supports, masks[:, 1:])
         found = logits.detach().argmax(1)
         valid = masks[:, 0] != IGNORED
         common = ((found == 1) & (masks[:, 0] == 1) & valid).sum((1, 2))
@@ -281,6 +288,12 @@ class OneShotTrainee(SingleStageTrainee):
         iou = (common / either.clamp(min=1)).sum()
         count = len(batch.pairs)
         return StepLoss(loss, count, {"loss": loss.detach() * count, "iou": iou})
+
+    @staticmethod
+    def _take_features(kept: FrozenFeatures, pairs: Pairs, images: Tensor) -> tuple[Features, Features]:
+        """Of P queries and of their P * K supports."""
+        supports = kept.take(pairs.supports.ravel(), images[:, 1:].flatten(0, 1))
+        return kept.take(pairs.query, images[:, 0]), supports
 
     def _compute_class_loss(self, call: Any, batch: _Batch) -> StepLoss:
         network: Any = self.module
@@ -311,7 +324,12 @@ class OneShotTrainee(SingleStageTrainee):
                     np.random.default_rng(0), "none", self.images.sizes[rows.ravel()], size, self.recipe.fit
                 )
                 images, masks = self.take_pairs(part, whole)
-                found = network(images[:, 0], images[:, 1:], masks[:, 1:]).argmax(1)
+                if self.features is None:
+                    logits = network(images[:, 0], images[:, 1:], masks[:, 1:])
+                else:
+                    query, supports = self._take_features(self.features, part, images)
+                    logits = network.match_features(query, supports, masks[:, 1:], (size, size))
+                found = logits.argmax(1)
                 valid = masks[:, 0] != IGNORED
                 inside = ((found == 1) & (masks[:, 0] == 1) & valid).sum((1, 2)).cpu().numpy()
                 union = (((found == 1) | (masks[:, 0] == 1)) & valid).sum((1, 2)).cpu().numpy()
@@ -352,11 +370,13 @@ def train_one_shot(
     code: str = "",
     save_seconds: float | None = 30.0,
     start: Mapping[str, Tensor] | None = None,
+    store: FeatureStore | None = None,
     show_progress: Callable[[int, int, int], None] | None = None,
 ) -> None:
     """Train a network, or resume its training in `folder`; a finished one stays as it is.
 
-    `start` are weights of its backbone to begin with. `show_progress(total, done, images)` is called with steps.
+    `start` are weights of its backbone to begin with, `store` keeps features that are `cached` for other trainings.
+    `show_progress(total, done, images)` is called with steps.
     """
     budget = budget or Budget()
     folder.mkdir(parents=True, exist_ok=True)
@@ -382,7 +402,7 @@ def train_one_shot(
     def make(module: OneShotNetwork, images: int) -> OneShotTrainee:
         return OneShotTrainee(
             module, recipe, data, seed=seed, device=fabric.device, validations=validations,
-            validation_pairs=validation_pairs, budget_images=images,
+            validation_pairs=validation_pairs, budget_images=images, store=store,
         )  # fmt: skip
 
     def estimate(seconds: float) -> int:

@@ -28,9 +28,11 @@ from hardlook.training.segmentation_images import AUGMENTATIONS, FITS
 
 DRAWN_BY = ("images", "classes", "lines")
 AS_BACKGROUND = ("background", "ignored")
+FEATURES = ("computed", "cached")
 READINGS = ("paper", "released")
 DEFAULT_BACKBONE = "resnet50-keras"
-_TEXTS = {"fit": FITS, "augment": AUGMENTATIONS, "drawn_by": DRAWN_BY, "void": AS_BACKGROUND, "novel": AS_BACKGROUND}
+_COLUMNS = {"fit": FITS, "augment": AUGMENTATIONS, "drawn_by": DRAWN_BY, "void": AS_BACKGROUND, "novel": AS_BACKGROUND}
+_TEXTS = {**_COLUMNS, "features": FEATURES}
 _NUMBERS = ("size", "shots", "least_area")
 
 
@@ -42,7 +44,8 @@ class OneShotRecipe:
     pixels are made to fit as `fit` says and changed as `augment` says. `drawn_by` is what an epoch goes through: all
     `images` (a class of each is drawn), all `lines` of an image and one of its classes, or random `classes`. Pixels
     without label (`void`) and of test classes (`novel`) are background or ignored. A query image has a training class
-    of `least_area` pixels, counted for a longer side of 500.
+    of `least_area` pixels, counted for a longer side of 500. `features` of a frozen backbone are `computed` in every
+    step, or once for each image and then `cached` in memory, which needs images that nothing augments.
     """
 
     network: str
@@ -57,6 +60,7 @@ class OneShotRecipe:
     void: str = "ignored"
     novel: str = "background"
     least_area: int = 0
+    features: str = "computed"
     options: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
     changed: tuple[str, ...] = ()
@@ -67,6 +71,9 @@ class OneShotRecipe:
                 raise OptionError(f"{name} {getattr(self, name)!r}", remedy=f"{name} is one of {', '.join(known)}")
         if self.size % 8 != 1 and self.fit == "letterbox":
             raise OptionError(f"size {self.size}", remedy="one more than a multiple of 8, such as 321 or 473")
+        if self.features == "cached" and self.augment != "none":
+            what = f"features=cached with augment={self.augment}: an augmented image has other features in every step"
+            raise OptionError(what, remedy="augment=none, or features=computed")
         if min(self.size, self.shots) < 1 or self.least_area < 0:
             raise OptionError("size and shots are at least 1, least_area is at least 0", remedy="change them")
 
@@ -89,7 +96,7 @@ def find_one_shot_recipe(network: str, backbone: str = DEFAULT_BACKBONE, *, read
         known = ", ".join(dict.fromkeys(row["network"] for row in read_rows()))
         raise OptionError(f"there is no recipe for {network!r}", remedy=f"one of {known}")
     row = rows.get(reading, rows["paper"])
-    texts: dict[str, Any] = {name: row[name] for name in _TEXTS}
+    texts: dict[str, Any] = {name: row[name] for name in _COLUMNS}
     numbers: dict[str, Any] = {name: int(row[name]) for name in ("size", "least_area")}
     return OneShotRecipe(network, backbone, parse_stage(row), reading, **numbers, **texts, source=row["source"])
 

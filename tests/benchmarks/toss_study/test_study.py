@@ -3,6 +3,7 @@
 import csv
 import doctest
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -11,7 +12,7 @@ pytest.importorskip("lightning_fabric")
 from one_shot_folders import write_one_shot_folder
 from tiny_one_shot import use_tiny
 
-from toss_study import commands, plan, report
+from toss_study import classes, commands, plan, report
 
 
 def read(path):
@@ -19,15 +20,18 @@ def read(path):
 
 
 def test_doctests():
-    for module in (plan, report):
+    for module in (plan, report, classes):
         assert doctest.testmod(module).failed == 0
 
 
-def test_sixty_trainings_are_planned():
+def test_seventeen_trainings_are_planned():
     planned = plan.list_trainings()
     assert len({one.name for one in planned}) == len(planned)
-    assert sum(one.selection == "sgtss" for one in planned) == 3
-    assert [one.seed for one in planned if one.seed] == [1, 2, 3]
+    assert {one.network for one in planned if one.seed} == {"simpropnet"}
+    for seed in plan.SEEDS:
+        own = [one.selection for one in planned if (one.network, one.seed) == ("simpropnet", seed)]
+        assert own == list(plan.SELECTIONS)
+    assert [one.selection for one in planned if one.network in plan.OTHERS] == ["all", "all"]
 
 
 def test_sizes_that_hsnet_takes():
@@ -39,31 +43,54 @@ def test_sizes_that_hsnet_takes():
 def test_train_run_and_report(tmp_path, monkeypatch, one_thread):
     use_tiny(monkeypatch)
     monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(plan, "SEEDS", ())
-    monkeypatch.setattr(
-        commands, "list_trainings", lambda folds: plan.list_trainings(("simpropnet",), (), (), folds=folds)
-    )
     test = write_one_shot_folder(tmp_path / "test")
     trained = write_one_shot_folder(tmp_path / "train", scenes=30)
     for path in (trained.voc / "JPEGImages").iterdir():
         path.rename(path.with_name(f"t{path.name}"))
     for path in (trained.voc / "SegmentationClass").iterdir():
         path.rename(path.with_name(f"t{path.name}"))
-    common = ["--out", str(tmp_path / "study"), "--folds", "2", "--quiet", "--test", str(test.voc)]
-    common += ["--saliency", "planted-saliency"]
-    small = "--size 33 --images 16 --batch 2 --start none --validations 1 --validation-pairs 2".split()
+    study, devkits = tmp_path / "study", ["--test", str(test.voc)]
+    common = ["--out", str(study), "--folds", "2", "--quiet", *devkits, "--saliency", "planted-saliency"]
+    common += ["--compared", "simpropnet", "--others", "", "--seeds", "0,1"]
+    small = "--size 33 --set batch=2 --images 16 --start none --validations 1 --validation-pairs 2".split()
     commands.main(["train", *common, "--train", str(trained.voc), *small])
-    cards = sorted((tmp_path / "study" / "weights").glob("*/fold*/checkpoint.json"))
-    assert len(cards) == 6
-    commands.main(["run", *common, "--pairs", str(test.pairs), "--floors", "whole-image"])
-    commands.main(["report", "--out", str(tmp_path / "study"), "--docs", str(tmp_path)])
-    scores = read(tmp_path / "study" / "scores.csv")
-    assert {row["training"] for row in scores} == {
-        "simpropnet-all-seed0", "simpropnet-leave-out-seed0", "simpropnet-sgtss-seed0", "whole-image-floor",
-    }  # fmt: skip
-    own = next(row for row in scores if row["training"] == "simpropnet-all-seed0" and row["score"] == "lca")
+    cards = sorted((study / "weights").glob("*/fold*/checkpoint.json"))
+    assert len(cards) == 12
+    tested = ["--pairs", str(test.pairs), "--floors", "whole-image", "--pairs-a-class", "3"]
+    commands.main(["run", *common, *tested])
+    (tmp_path / "docs" / "images").mkdir(parents=True)
+    told = ["--out", str(study), "--train", str(trained.voc), *devkits, "--docs", str(tmp_path / "docs")]
+    commands.main(["report", *told])
+    scores = read(study / "toss-study-scores.csv")
+    methods = {"simpropnet-all": "2", "simpropnet-leave-out": "2", "simpropnet-sgtss": "2", "whole-image-floor": "1"}
+    assert {row["method"]: row["seeds"] for row in scores} == methods
+    own = next(row for row in scores if row["method"] == "simpropnet-all" and row["score"] == "lca")
     assert own["published"] == "0.5859" and 0 <= float(own["value"]) <= 1
-    changes = read(tmp_path / "study" / "selections.csv")
-    assert {row["selection"] for row in changes} == {"leave-out", "sgtss"}
-    assert read(tmp_path / "toss-study-support.csv") and read(tmp_path / "study" / "saliency.csv")
-    assert (tmp_path / "study" / "comparison").exists()
+    changes = read(study / "toss-study-selections.csv")
+    assert {(row["selection"], row["seeds"]) for row in changes} == {("leave-out", "2"), ("sgtss", "2")}
+    written = {path.name for path in (tmp_path / "docs").rglob("*") if path.is_file()}
+    assert {"toss-study-support.csv", "toss-study-saliency.csv", "toss-study-classes-simpropnet.csv"} <= written
+    assert {"toss-study-scores.svg", "toss-study-salience-simpropnet-all.jpg"} <= written
+    classes_of = read(study / "toss-study-classes-simpropnet.csv")
+    assert all(0 <= float(row["share_of_masks"]) <= 1 for row in classes_of) and len(classes_of) > 2
+
+
+def test_differences_of_classes_are_paired():
+    """Both trainings vary with the images in the same way, so that their difference does not."""
+    rng = np.random.default_rng(0)
+    drawn = rng.normal(0.5, 0.1, (500, 2))
+    first = classes.ClassScores(("a", "b"), np.array([[0.6, 0.5], [0.62, 0.5]]), drawn + np.array([0.11, 0.0]))
+    second = classes.ClassScores(("a", "b"), np.array([[0.5, 0.5], [0.5, 0.5]]), drawn)
+    found = classes.compare(first, second, [0])
+    assert found["value"] == pytest.approx(0.11)
+    assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * 0.01)  # of the two seeds alone
+    assert classes.compare(first, second, [0, 1])["value"] == pytest.approx(0.055)
+
+
+def test_the_share_as_background_goes_with_the_iou():
+    names = tuple("abcdef")
+    shares = {name: {"share_of_masks": place / 10} for place, name in enumerate(names)}
+    values = np.array([[0.6, 0.5, 0.4, 0.3, 0.2, 0.1]])
+    scored = {"all": classes.ClassScores(names, values, np.repeat(values, 3, 0))}
+    (row,) = classes.list_associations(scored, shares)
+    assert row["spearman"] == -1 and row["p"] < 0.01

@@ -160,6 +160,17 @@ def test_real_networks_answer(name, one_thread):
     assert [mask.shape for mask in masks] == [first.image.shape[:2]] * 2 and model.encoded == 2
 
 
+def test_features_of_a_frozen_backbone_are_found_on_disk_by_other_models(tmp_path, monkeypatch, one_thread):
+    monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path))
+    first, second = scenes(2)
+    asked = ([first.image], [[shown(second)]])
+    options = {"weights": "random:3", "backbone": "resnet50-keras", "size": 33}
+    plain, fills, finds = (SimPropNet(**options, disk=disk) for disk in (False, True, True))
+    expected = plain.segment_queries(*asked)
+    for model, passes in ((fills, 2), (finds, 0)):
+        assert (model.segment_queries(*asked)[0] == expected[0]).all() and model.encoded == passes
+
+
 def test_readings_differ_in_the_way_back_and_in_the_network(tiny):
     sound, released = (RePRI(weights="random:0", size=65, reading=name) for name in ("sound", "released"))
     assert not sound.net.released and released.net.released

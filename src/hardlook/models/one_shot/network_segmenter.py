@@ -18,6 +18,7 @@ from hardlook.errors import ModelError, OptionError
 from hardlook.extras import require
 from hardlook.fingerprints import hash_sources, hash_value
 from hardlook.models.content_keys import ContentKeys, Key
+from hardlook.models.feature_cache import FeatureFiles, default_cache_folder
 from hardlook.models.identity import sources_of
 from hardlook.models.roles import Image, Mask, Support, check_supports
 from hardlook.models.torch_inference import Precision, exact_inference
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
 
     from hardlook.networks.one_shot.evaluation import InputRule
     from hardlook.networks.one_shot.network import Features, OneShotNetwork
+    from hardlook.training.frozen_features import FrozenFeatures
 
 RANDOM = "random"
+STORED = "frozen-backbones"
+"""The folder of the cache for features of frozen backbones."""
 
 
 class NetworkSegmenter:
@@ -37,7 +41,8 @@ class NetworkSegmenter:
     `weights` is the file of a published checkpoint, a folder of `hardlook train`, or `random:SEED`. `backbone` is that
     of a file, `size` the side of the network's input (that of the publication, or of the training). `reading` is
     `sound`, or `released` for what the released code does where that differs. `pairs` are matched at a time; on a
-    processor one, so that the numbers do not depend on what else is asked.
+    processor one, so that the numbers do not depend on what else is asked. `disk` keeps the features of a frozen
+    backbone in the cache folder too, where other runs and trainings with the same backbone find them.
     """
 
     network: ClassVar[str] = ""
@@ -53,6 +58,7 @@ class NetworkSegmenter:
         pairs: int = 0,
         memory: int = 2 * GIBIBYTE,
         unfinished: bool = False,
+        disk: bool = False,
     ) -> None:
         require("torch", extra="torch")
         if reading not in ("sound", "released"):
@@ -72,11 +78,17 @@ class NetworkSegmenter:
         self.net: OneShotNetwork = network.to(device).eval()
         self.rule: InputRule = self._choose_rule(size or found_size)
         self._keys, self._memory = ContentKeys(), memory
+        self._frozen = self._open_store() if disk and self.net.frozen else None
         self.forget()
 
     def forget(self) -> None:
         """Drop what is kept of images and supports."""
         self._features: LRUCache[Features] = LRUCache(self._memory, _count_bytes)
+
+    def _open_store(self) -> FrozenFeatures:
+        from hardlook.training.frozen_features import FrozenFeatures
+
+        return FrozenFeatures(self.net, FeatureFiles(default_cache_folder(), STORED))
 
     def _load(self, weights: str, backbone: str, unfinished: bool) -> tuple[OneShotNetwork, int]:
         from hardlook.training.checkpoint import is_checkpoint
@@ -189,8 +201,14 @@ class NetworkSegmenter:
         """The backbone's features of an image, from the cache if they are there."""
 
         def create() -> Features:
+            prepared = self.rule.prepare(self._to_tensor(image))[None]
+            if self._frozen is not None:
+                before = self._frozen.computed
+                features = self._frozen.find(prepared)
+                self.encoded += self._frozen.computed - before
+                return self.net.encode_features(features)
             self.encoded += 1
-            return self.net.encode(self.rule.prepare(self._to_tensor(image))[None])
+            return self.net.encode(prepared)
 
         return self._features.get_or_create(("image", key(image)), create)
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 from hardlook.errors import ModelError
 from hardlook.networks.one_shot.backbones import ResNet, build_backbone, freeze
 from hardlook.networks.one_shot.evaluation import vote
-from hardlook.networks.one_shot.network import IGNORED, Features, OneShotNetwork
+from hardlook.networks.one_shot.network import Features, OneShotNetwork
 
 WIDTHS = (16, 64, 128)
 SQUEEZES = {"layer4": ((3, 3, 3), (2, 2, 2)), "layer3": ((5, 3, 3), (4, 2, 2)), "layer2": ((5, 5, 3), (4, 4, 2))}
@@ -129,6 +129,8 @@ class HSNet(OneShotNetwork):
     Supports are 400 x 400 pixels, or of another size whose three levels are squeezed to one.
     """
 
+    frozen = True
+
     def __init__(self, backbone: str = "resnet50", *, released: bool = False) -> None:
         super().__init__()
         self.released = released
@@ -146,6 +148,11 @@ class HSNet(OneShotNetwork):
     @torch.no_grad()
     def encode(self, images: Tensor) -> Features:
         """Three levels (B, layers, C, h, w) of features before the activation, at 1/8, 1/16 and 1/32 of the size."""
+        return self.run_backbone(images)
+
+    @torch.no_grad()
+    def run_backbone(self, images: Tensor) -> Features:
+        """The same: nothing of it is trained."""
         if isinstance(self.backbone, ResNet):
             found = self.backbone.list_sums(images)
         else:
@@ -179,11 +186,12 @@ class HSNet(OneShotNetwork):
         shots = zip(*(level.unbind(1) for level in supports), strict=True)
         return torch.stack([resize(self.hpn_learner(units, shot), size) for shot in shots], 1)
 
-    def loss(self, query: Tensor, labels: Tensor, supports: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
+    def compute_feature_loss(
+        self, query: Features, labels: Tensor, supports: Features, masks: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Cross-entropy with the queries' labels (B, H, W), and the logits."""
-        logits = self(query, supports, masks)
-        labels = (labels == 1).long() if self.released else labels.long()
-        return functional.cross_entropy(logits, labels, ignore_index=IGNORED), logits
+        truth = (labels == 1).to(labels.dtype) if self.released else labels
+        return super().compute_feature_loss(query, truth, supports, masks)
 
 
 def normalise(features: Tensor) -> Tensor:

@@ -33,8 +33,12 @@ class OneShotNetwork(nn.Module, ABC):
     Images are (B, 3, H, W) float, in RGB, normalised with `mean` and `std` of values from 0 to 1. Masks are uint8: 0
     background, 1 the class, 255 ignored. `stages` names what is trained in turn: "classes" on labelled images,
     "episodes" on pairs.
+
+    Where the backbone is `frozen`, `run_backbone` is its pass and `encode_features` what is trained of `encode`:
+    whoever keeps the features of an image can train without running the backbone again.
     """
 
+    frozen: bool = False
     mean: ClassVar[tuple[float, float, float]] = IMAGENET_MEAN
     std: ClassVar[tuple[float, float, float]] = IMAGENET_STD
     stages: ClassVar[tuple[str, ...]] = ("episodes",)
@@ -70,7 +74,32 @@ class OneShotNetwork(nn.Module, ABC):
 
     def loss(self, query: Tensor, labels: Tensor, supports: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
         """The training loss of pairs with the queries' labels (B, H, W), and their logits."""
+        if self.frozen:
+            shown = self.run_backbone(supports.flatten(0, 1))
+            return self.compute_feature_loss(self.run_backbone(query), labels, shown, masks)
         logits = self(query, supports, masks)
+        return functional.cross_entropy(logits, labels.long(), ignore_index=IGNORED), logits
+
+    def run_backbone(self, images: Tensor) -> Features:
+        """What a frozen backbone makes of images (B, 3, H, W), without gradients."""
+        raise NotImplementedError(f"{type(self).__name__} trains its backbone")
+
+    def encode_features(self, features: Features) -> Features:
+        """`encode` of what `run_backbone` found; the same where nothing of it is trained."""
+        return features
+
+    def match_features(self, query: Features, supports: Features, masks: Tensor, size: tuple[int, int]) -> Tensor:
+        """Logits (B, 2, H, W) at `size` of what `run_backbone` found of B queries and B * K supports."""
+        batch, shots = masks.shape[:2]
+        described = self.describe(self.encode_features(supports), masks.flatten(0, 1))
+        stacked = tuple(one.view(batch, shots, *one.shape[1:]) for one in described)
+        return self.match(self.encode_features(query), stacked, size)
+
+    def compute_feature_loss(
+        self, query: Features, labels: Tensor, supports: Features, masks: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """`loss` of what `run_backbone` found of B queries and B * K supports."""
+        logits = self.match_features(query, supports, masks, (labels.shape[-2], labels.shape[-1]))
         return functional.cross_entropy(logits, labels.long(), ignore_index=IGNORED), logits
 
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

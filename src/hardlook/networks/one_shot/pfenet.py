@@ -22,29 +22,38 @@ class PFENet(OneShotNetwork):
     """Features of a frozen backbone, enriched at several scales by the support's mean and a prior of where it is.
 
     The prior is the greatest cosine of each position of the query with the support's, in features too deep to be
-    trained on. Several supports are averaged. `bins` are the sides of the scales.
+    trained on. Several supports are averaged. `bins` are the sides of the scales, or a text such as "60 30 15 8";
+    `width` is the number of channels.
 
     The images must be 8 k + 1 pixels high and wide for features to lie where the released network has them. Batch
     normalisation of the frozen backbone keeps its statistics; with `released` training goes on changing them.
     """
 
-    def __init__(self, backbone: str = "resnet50", *, bins: Sequence[int] = BINS, released: bool = False) -> None:
+    def __init__(
+        self,
+        backbone: str = "resnet50",
+        *,
+        bins: Sequence[int] | str = BINS,
+        width: int = WIDTH,
+        released: bool = False,
+    ) -> None:
         super().__init__()
-        self.bins, self.released = tuple(bins), released
+        bins = tuple(int(side) for side in (bins.split() if isinstance(bins, str) else bins))
+        self.bins, self.released, self.frozen = bins, released, not released
         built = build_backbone(backbone, "deep-stem", dilations=(1, 1, 2, 4))
         for name, stage in zip(STAGES, built.list_stages(), strict=True):
             self.add_module(name, stage)
-        self.cls = build_classifier()
+        self.cls = build_classifier(width)
         inputs = sum(built.channels[-3:-1])
         self.down_query, self.down_supp = (
-            nn.Sequential(nn.Conv2d(inputs, WIDTH, 1, bias=False), nn.ReLU(), nn.Dropout2d(0.5)) for _ in range(2)
+            nn.Sequential(nn.Conv2d(inputs, width, 1, bias=False), nn.ReLU(), nn.Dropout2d(0.5)) for _ in range(2)
         )
-        self.init_merge = nn.ModuleList(build_projection(2 * WIDTH + 1) for _ in bins)
-        self.beta_conv = nn.ModuleList(build_residual() for _ in bins)
-        self.inner_cls = nn.ModuleList(build_classifier() for _ in bins)
-        self.res1 = build_projection(WIDTH * len(bins))
-        self.res2 = build_residual()
-        self.alpha_conv = nn.ModuleList(build_projection(2 * WIDTH) for _ in bins[1:])
+        self.init_merge = nn.ModuleList(build_projection(2 * width + 1, width) for _ in bins)
+        self.beta_conv = nn.ModuleList(build_residual(width) for _ in bins)
+        self.inner_cls = nn.ModuleList(build_classifier(width) for _ in bins)
+        self.res1 = build_projection(width * len(bins), width)
+        self.res2 = build_residual(width)
+        self.alpha_conv = nn.ModuleList(build_projection(2 * width, width) for _ in bins[1:])
         freeze(*self.list_stages())
 
     def list_stages(self) -> list[nn.Module]:
@@ -62,10 +71,15 @@ class PFENet(OneShotNetwork):
     @torch.no_grad()
     def encode(self, images: Tensor) -> Features:
         """The backbone's second, third and fourth stage, at an eighth of the images' size."""
+        return self.run_backbone(images)
+
+    @torch.no_grad()
+    def run_backbone(self, images: Tensor) -> Features:
+        """The same: nothing of it is trained."""
         return run_stages(self.list_stages(), images)[2:]
 
     def describe(self, features: Features, masks: Tensor) -> Features:
-        """The mean feature (B, 256, 1, 1) of the mask, and deep features (B, C, h, w) of what it leaves."""
+        """The mean feature (B, width, 1, 1) of the mask, and deep features (B, C, h, w) of what it leaves."""
         second, third = features[:2]
         height, width = third.shape[-2:]
         soft = resize((masks == 1).float()[:, None], (height, width))
@@ -90,8 +104,19 @@ class PFENet(OneShotNetwork):
 
     def loss(self, query: Tensor, labels: Tensor, supports: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
         """The cross-entropy of the logits and the mean one of the four scales, added; and the logits."""
-        size = (query.shape[-2], query.shape[-1])
-        outputs = self.enrich(self.encode(query), self.describe_shots(supports, masks))
+        return self._compute_loss(self.encode(query), self.describe_shots(supports, masks), labels)
+
+    def compute_feature_loss(
+        self, query: Features, labels: Tensor, supports: Features, masks: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The same of what `run_backbone` found of B queries and B * K supports."""
+        described = self.describe(supports, masks.flatten(0, 1))
+        shots = tuple(one.view(*masks.shape[:2], *one.shape[1:]) for one in described)
+        return self._compute_loss(query, shots, labels)
+
+    def _compute_loss(self, query: Features, supports: Features, labels: Tensor) -> tuple[Tensor, Tensor]:
+        size = (labels.shape[-2], labels.shape[-1])
+        outputs = self.enrich(query, supports)
         logits, scales = resize(outputs[0], size), [resize(one, size) for one in outputs[1]]
         losses = [functional.cross_entropy(one, labels.long(), ignore_index=IGNORED) for one in (logits, *scales)]
         return losses[0] + torch.stack(losses[1:]).mean(), logits
@@ -145,21 +170,21 @@ def compare(query: Tensor, support: Tensor) -> Tensor:
     return ((best - low) / (high - low + 1e-7)).view(-1, 1, *query.shape[2:])
 
 
-def build_projection(inputs: int) -> nn.Sequential:
+def build_projection(inputs: int, width: int) -> nn.Sequential:
     """A 1 x 1 convolution without bias, then ReLU."""
-    return nn.Sequential(nn.Conv2d(inputs, WIDTH, 1, bias=False), nn.ReLU())
+    return nn.Sequential(nn.Conv2d(inputs, width, 1, bias=False), nn.ReLU())
 
 
-def build_residual() -> nn.Sequential:
+def build_residual(width: int) -> nn.Sequential:
     """Two 3 x 3 convolutions without bias, each with ReLU."""
-    first, second = (nn.Conv2d(WIDTH, WIDTH, 3, padding=1, bias=False) for _ in range(2))
+    first, second = (nn.Conv2d(width, width, 3, padding=1, bias=False) for _ in range(2))
     return nn.Sequential(first, nn.ReLU(), second, nn.ReLU())
 
 
-def build_classifier() -> nn.Sequential:
+def build_classifier(width: int) -> nn.Sequential:
     """A 3 x 3 convolution with ReLU and dropout, then logits of background and class."""
-    hidden = nn.Conv2d(WIDTH, WIDTH, 3, padding=1, bias=False)
-    return nn.Sequential(hidden, nn.ReLU(), nn.Dropout2d(0.1), nn.Conv2d(WIDTH, 2, 1))
+    hidden = nn.Conv2d(width, width, 3, padding=1, bias=False)
+    return nn.Sequential(hidden, nn.ReLU(), nn.Dropout2d(0.1), nn.Conv2d(width, 2, 1))
 
 
 def join(third: Tensor, second: Tensor) -> Tensor:

@@ -27,11 +27,22 @@ ATROUS = (6, 12, 18)
 class SimPropNet(OneShotNetwork):
     """Query and support masks from one decoder, by the similarity of each pixel to foreground and background.
 
-    `rounds` is how often a prediction is refined with itself; `scale` sharpens the attention. The backbone is frozen,
-    as CANet's is.
+    `rounds` is how often a prediction is refined with itself; `scale` sharpens the attention; `width` is the number of
+    channels behind the backbone, `dropout` the share of them that a step of training leaves out. The backbone is
+    frozen, as CANet's is.
     """
 
-    def __init__(self, backbone: str = "resnet50-keras", *, rounds: int = 2, scale: float = 10.0) -> None:
+    frozen = True
+
+    def __init__(
+        self,
+        backbone: str = "resnet50-keras",
+        *,
+        rounds: int = 2,
+        scale: float = 10.0,
+        width: int = WIDTH,
+        dropout: float = 0.5,
+    ) -> None:
         super().__init__()
         self.backbone = build_backbone(backbone, "caffe", dilations=(1, 1, 2, 1), stages=3)
         freeze(self.backbone)
@@ -39,13 +50,13 @@ class SimPropNet(OneShotNetwork):
         first = 2 if isinstance(self.backbone, VGG16) else 1
         wide = sum(self.backbone.channels[first : first + 2])
         self.reduce = nn.Sequential(
-            nn.Conv2d(wide, WIDTH, 3, padding=2, dilation=2), nn.BatchNorm2d(WIDTH), nn.ReLU(), nn.Dropout2d(0.5)
+            nn.Conv2d(wide, width, 3, padding=2, dilation=2), nn.BatchNorm2d(width), nn.ReLU(), nn.Dropout2d(dropout)
         )
-        self.fuse = nn.Sequential(nn.Conv2d(4 * WIDTH + 2, WIDTH, 3, padding=2, dilation=2), nn.ReLU())
-        self.first = _Residual(WIDTH + 2)
-        self.second, self.third = _Residual(WIDTH), _Residual(WIDTH)
-        self.pyramid = _Pyramid(WIDTH)
-        self.answer = nn.Conv2d(WIDTH, 2, 1)
+        self.fuse = nn.Sequential(nn.Conv2d(4 * width + 2, width, 3, padding=2, dilation=2), nn.ReLU())
+        self.first = _Residual(width + 2, width)
+        self.second, self.third = _Residual(width, width), _Residual(width, width)
+        self.pyramid = _Pyramid(width)
+        self.answer = nn.Conv2d(width, 2, 1)
 
     def train(self, mode: bool = True) -> SimPropNet:
         """Training mode of all but the frozen backbone, whose statistics stay those of its weights."""
@@ -54,10 +65,17 @@ class SimPropNet(OneShotNetwork):
         return self
 
     def encode(self, images: Tensor) -> Features:
-        """Maps (B, 256, h, w) at an eighth of the image's size."""
-        with torch.no_grad():
-            stages = run_stages(self.backbone.list_stages(), images)
-        first, second = stages[2:4]
+        """Maps (B, width, h, w) at an eighth of the image's size."""
+        return self.encode_features(self.run_backbone(images))
+
+    @torch.no_grad()
+    def run_backbone(self, images: Tensor) -> Features:
+        """The outputs of the second and the third stage."""
+        return run_stages(self.backbone.list_stages(), images)[2:4]
+
+    def encode_features(self, features: Features) -> Features:
+        """Both stages in one map (B, width, h, w)."""
+        first, second = features
         if second.shape[-2:] != first.shape[-2:]:
             second = _resize(second, (first.shape[-2], first.shape[-1]))
         return (self.reduce(torch.cat([first, second], 1)),)
@@ -76,20 +94,22 @@ class SimPropNet(OneShotNetwork):
         _, shown, around = supports
         return _resize(self._decode(query[0], shown.mean(1), around.mean(1)), size)
 
-    def loss(self, query: Tensor, labels: Tensor, supports: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
+    def compute_feature_loss(
+        self, query: Features, labels: Tensor, supports: Features, masks: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Cross-entropy of the query's mask, and of the supports' own masks by the same vectors and decoder."""
         batch, shots = masks.shape[:2]
-        size = (query.shape[-2], query.shape[-1])
-        described = self.describe(self.encode(supports.flatten(0, 1)), masks.flatten(0, 1))
+        size = (labels.shape[-2], labels.shape[-1])
+        described = self.describe(self.encode_features(supports), masks.flatten(0, 1))
         maps, shown, around = (one.view(batch, shots, *one.shape[1:]) for one in described)
-        logits = self.match(self.encode(query), (maps, shown, around), size)
+        logits = self.match(self.encode_features(query), (maps, shown, around), size)
         own = [vectors.mean(1).repeat_interleave(shots, 0) for vectors in (shown, around)]
         again = _resize(self._decode(maps.flatten(0, 1), *own), size)
         found = functional.cross_entropy(logits, labels.long(), ignore_index=IGNORED)
         return found + functional.cross_entropy(again, masks.flatten(0, 1).long(), ignore_index=IGNORED), logits
 
     def _decode(self, maps: Tensor, shown: Tensor, around: Tensor) -> Tensor:
-        """Logits (B, 2, h, w) of maps by the vectors (B, 256, 1, 1) of foreground and background."""
+        """Logits (B, 2, h, w) of maps by the vectors (B, width, 1, 1) of foreground and background."""
         cosines = [functional.cosine_similarity(maps, vector, dim=1) for vector in (around, shown)]
         shares = torch.softmax(self.scale * torch.stack(cosines, 1), 1)
         attended = [maps * shares[:, 1:], maps * shares[:, :1]]
@@ -112,25 +132,25 @@ class SimPropNet(OneShotNetwork):
 
 
 class _Residual(nn.Sequential):
-    """Two 3 x 3 convolutions behind ReLUs, to 256 channels."""
+    """Two 3 x 3 convolutions behind ReLUs, to `width` channels."""
 
-    def __init__(self, inputs: int) -> None:
-        first, second = nn.Conv2d(inputs, WIDTH, 3, padding=1), nn.Conv2d(WIDTH, WIDTH, 3, padding=1)
+    def __init__(self, inputs: int, width: int) -> None:
+        first, second = nn.Conv2d(inputs, width, 3, padding=1), nn.Conv2d(width, width, 3, padding=1)
         super().__init__(nn.ReLU(), first, nn.ReLU(), second)
 
 
 class _Pyramid(nn.Module):
-    """Atrous convolutions of several reaches beside the mean of the whole map, reduced to 256 channels."""
+    """Atrous convolutions of several reaches beside the mean of the whole map, reduced to its number of channels."""
 
-    def __init__(self, inputs: int) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
-        self.whole = nn.Conv2d(inputs, WIDTH, 1)
-        self.point = nn.Conv2d(inputs, WIDTH, 1)
-        self.atrous = nn.ModuleList(nn.Conv2d(inputs, WIDTH, 3, padding=reach, dilation=reach) for reach in ATROUS)
-        self.reduce = nn.Conv2d((2 + len(ATROUS)) * WIDTH, WIDTH, 1)
+        self.whole = nn.Conv2d(width, width, 1)
+        self.point = nn.Conv2d(width, width, 1)
+        self.atrous = nn.ModuleList(nn.Conv2d(width, width, 3, padding=reach, dilation=reach) for reach in ATROUS)
+        self.reduce = nn.Conv2d((2 + len(ATROUS)) * width, width, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, 256, h, w)."""
+        """Maps (B, width, h, w) of the same size."""
         whole = self.whole(x.mean((2, 3), keepdim=True)).expand(-1, -1, *x.shape[-2:])
         parts = [whole, self.point(x), *(layer(x) for layer in self.atrous)]
         return functional.relu(self.reduce(functional.relu(torch.cat(parts, 1))))

@@ -11,7 +11,9 @@ from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
 from hardlook.harness.runs.evaluation import pin_threads
 from hardlook.harness.runs.progress import follow_steps, open_progress
+from hardlook.models.feature_cache import FeatureFiles, default_cache_folder
 from hardlook.models.identity import sources_of
+from hardlook.models.one_shot.network_segmenter import STORED
 from hardlook.models.registry import check_device
 from hardlook.report.training import Training, write_training
 from hardlook.toss.training.data import ALL, OneShotDataOptions, prepare_data
@@ -161,6 +163,7 @@ def _train_fold(
                 validation_pairs=validation_pairs,
                 code=hash_code(recipe.network),
                 start=begin,
+                store=FeatureFiles(default_cache_folder(), STORED),
                 show_progress=follow_steps(start_bar),
             )
             return int(opened.global_rank)
