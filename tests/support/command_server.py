@@ -35,6 +35,10 @@ THIRD_PARTY = (
     "torch", "torch._dynamo", "safetensors.torch", "onnxruntime", "ai_edge_litert.interpreter", "transformers",
     "starlette.applications", "uvicorn", "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql", "psycopg",
     "httpx", "importlib.metadata", "multiprocessing.spawn", "multiprocessing.resource_tracker",
+    "multiprocessing.synchronize", "typer._adapters", "typer._click.decorators", "rich._emoji_codes", "xxhash",
+    "psutil", "polars._utils.parquet", "encodings.unicode_escape", "encodings.utf_8_sig", "lightning_fabric",
+    "transformers.models.clip.modeling_clip", "transformers.models.auto.processing_auto",
+    "transformers.models.clip.image_processing_pil_clip",
 )  # fmt: skip
 
 SCRIPT = """#!{python} -IS
@@ -233,10 +237,14 @@ def _import_everything():
 def _fill_caches():
     """What most commands compute first: scenes of the default world, a kernel, WordNet's tables, imports of models."""
     import numpy as np
+    import PIL.Image
+    import rich.cells
 
+    import hardlook
     from hardlook.metrics import confusion_counts
-    from hardlook.models.identity import sources_of
+    from hardlook.models.identity import _parse_imports, sources_of
     from hardlook.models.interactive.mobile_sam import MobileSam
+    from hardlook.networks.few_shot.catalogue import list_methods
     from hardlook.similarity.wordnet.measures import noun_information_content
     from hardlook.similarity.wordnet.nouns import load_nouns
     from hardlook.world.planted import PlantedWorld
@@ -247,6 +255,12 @@ def _fill_caches():
     assert load_nouns().name_rank is not None
     load_nouns().senses("dog")
     assert sources_of(MobileSam)
+    for package in ("models", "networks"):
+        for path in Path(hardlook.__path__[0], package).rglob("*.py"):
+            _parse_imports(path.read_bytes())
+    list_methods()
+    PIL.Image.init()
+    rich.cells.cell_len("é")
 
 
 def _receive(connection):

@@ -150,7 +150,7 @@ def test_conduct_and_identity_tell_what_ran(weights):
 
 
 def test_random_parameters_have_a_seed_and_a_size():
-    assert "random parameters of seed 3" in Ritm("random:3", size="hrnet18s").conduct
+    assert "ritm with random parameters of seed 3: zoom-in from click 2" in Ritm("random:3", size="hrnet18s").conduct
     with pytest.raises(OptionError, match="has no seed"):
         Ritm("random:")
     with pytest.raises(OptionError, match="ritm has no size 'hrnet99'") as caught:
@@ -160,7 +160,7 @@ def test_random_parameters_have_a_seed_and_a_size():
         Ritm("nowhere.pth")
 
 
-def test_a_run_on_photographs_is_killed_and_resumed(tmp_path, shared_data):
+def test_a_run_on_photographs_is_killed_and_resumed(weights, tmp_path, shared_data):
     source, folder = shared_data / "data" / "GrabCut", tmp_path / "GrabCut"
     if not source.is_dir():
         pytest.skip(f"no GrabCut at {source}")
@@ -172,9 +172,9 @@ def test_a_run_on_photographs_is_killed_and_resumed(tmp_path, shared_data):
             small = cv2.resize(picture, None, fx=0.3, fy=0.3, interpolation=cv2.INTER_NEAREST)
             cv2.imwrite(str(folder / part / f"{path.stem}.png"), small)
     words = [
-        *("rclicks", "--data", f"grabcut={folder}", "--model", "ritm", "--model-arg", "weights=random:11"),
-        *("--model-arg", "size=hrnet18s", "--rounds", "2", "--groups", "2", "--resamples", "20", "--batch-size", "1"),
+        *("rclicks", "--data", f"grabcut={folder}", "--model", "ritm", "--model-arg", f"weights={weights}"),
+        *("--rounds", "2", "--groups", "2", "--resamples", "20", "--batch-size", "1"),
     ]
     records = check_killed_and_resumed(words, tmp_path, units=3)
-    assert "ritm with random parameters of seed 11: zoom-in from click 2" in records["conduct"][0]
+    assert "ritm with tiny_itermask.pth: zoom-in from click 2" in records["conduct"][0]
     assert sum(records["intersection"].explode().to_list()) > 0, "some masks are not empty"

@@ -133,11 +133,12 @@ def test_random_parameters_answer_to_clicks(image):
     for answer in (one, other):
         assert 0.01 < answer.mask.mean() < 0.99
     assert not np.array_equal(one.mask, other.mask)
+    assert "simpleclick with random parameters of seed 1: zoom-in from click 1, 448 x 448" in model.conduct
     with pytest.raises(OptionError, match="simpleclick has no size 'vit_tiny'"):
         SimpleClick("random:1", size="vit_tiny")
 
 
-def test_a_run_on_photographs_is_killed_and_resumed(tmp_path, shared_data):
+def test_a_run_on_photographs_is_killed_and_resumed(transformers, tmp_path, shared_data):
     source, folder = shared_data / "data" / "GrabCut", tmp_path / "GrabCut"
     if not source.is_dir():
         pytest.skip(f"no GrabCut at {source}")
@@ -146,9 +147,10 @@ def test_a_run_on_photographs_is_killed_and_resumed(tmp_path, shared_data):
         for path in sorted((source / part).iterdir())[:3]:
             (folder / part / path.name).symlink_to(path)
     words = [
-        *("rclicks", "--data", f"grabcut={folder}", "--model", "simpleclick", "--model-arg", "weights=random:1"),
-        *("--model-arg", "size=vit_xtiny", "--rounds", "2", "--groups", "2", "--resamples", "20", "--batch-size", "1"),
+        *("rclicks", "--data", f"grabcut={folder}", "--model", "simpleclick"),
+        *("--model-arg", f"weights={transformers['simpleclick']}"),
+        *("--rounds", "2", "--groups", "2", "--resamples", "20", "--batch-size", "1"),
     ]
     records = check_killed_and_resumed(words, tmp_path, units=3)
-    assert "simpleclick with random parameters of seed 1: zoom-in from click 1, 448 x 448" in records["conduct"][0]
+    assert "simpleclick with simpleclick.pth: zoom-in from click 1, 448 x 448" in records["conduct"][0]
     assert sum(records["intersection"].explode().to_list()) > 0, "some masks are not empty"
