@@ -227,12 +227,12 @@ def describe_seeds(models: Sequence[str], seeds: Sequence[int]) -> list[str]:
 
 def _add_up_tallies(runs: Sequence[ScoredRun], models: Sequence[str]) -> tuple[SharedUnits, list[list[Tally]]]:
     """The shared units and the tallies of each run over them, where records are read in chunks."""
-    shared, adders = SharedChunks(runs), [TallyAdder(SWAPPED_GROUPS) for _ in runs]
+    shared, adders = SharedChunks([run.iterate_records() for run in runs]), [TallyAdder(SWAPPED_GROUPS) for _ in runs]
     for chunks in shared:
         for run, adder, rows in zip(runs, adders, chunks, strict=True):
             assert run.benchmark.tallies is not None
             adder.add(run.benchmark.tallies(rows, run.options))
-    return shared.describe(models), [list(adder.tallies()) for adder in adders]
+    return shared.describe(runs, models), [list(adder.tallies()) for adder in adders]
 
 
 def _build_tallies(runs: Sequence[ScoredRun], units: Any, benchmark: Any) -> list[list[Tally]]:

@@ -7,7 +7,7 @@ one run only are counted and named.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -115,22 +115,23 @@ def _describe_shared(
 
 
 class SharedChunks:
-    """The records that runs have of the same units, read together in chunks, in the order of the units.
+    """The rows that tables have of the same units, read together in chunks, in the order of the units.
 
-    What is counted, and `describe` says, is complete once all chunks were taken.
+    `tables` are read in chunks of any length, none empty. What is counted, and `describe` says, is complete once all
+    chunks were taken.
     """
 
-    def __init__(self, runs: Sequence[ScoredRun]) -> None:
-        self.runs, self.count = runs, 0
-        self.answered, self.alone = [0] * len(runs), [0] * len(runs)
-        self.examples: list[tuple[str, ...]] = [()] * len(runs)
+    def __init__(self, tables: Sequence[Iterable[pl.DataFrame]]) -> None:
+        self.tables, self.count = tables, 0
+        self.answered, self.alone = [0] * len(tables), [0] * len(tables)
+        self.examples: list[tuple[str, ...]] = [()] * len(tables)
 
     def __iter__(self) -> Iterator[list[pl.DataFrame]]:
-        """Yield tables of the same units, one for each run."""
-        chunks = [run.iterate_records() for run in self.runs]
+        """Yield tables of the same units, one for each table."""
+        chunks = [iter(table) for table in self.tables]
         waiting = [next(one) for one in chunks]
         while all(map(len, waiting)):
-            # Up to the first of the last units, every run has been read.
+            # Up to the first of the last units, every table has been read.
             last = min(rows["unit"][-1] for rows in waiting)
             ends = [int(rows["unit"].search_sorted(last, side="right")) for rows in waiting]
             heads = [rows[:end] for rows, end in zip(waiting, ends, strict=True)]
@@ -138,7 +139,7 @@ class SharedChunks:
                 yield [take_shared_rows(rows, shared) for rows in heads]
             waiting = [rows[end:] for rows, end in zip(waiting, ends, strict=True)]
             waiting = [rows if len(rows) else next(one, rows) for rows, one in zip(waiting, chunks, strict=True)]
-        # One run has no more units: the rest of the others is theirs alone.
+        # One table has no more units: the rest of the others is theirs alone.
         for place, (rows, rest) in enumerate(zip(waiting, chunks, strict=True)):
             for left in (rows, *rest):
                 self._count_alone(place, left["unit"])
@@ -161,9 +162,9 @@ class SharedChunks:
         self.alone[place] += len(units)
         self.examples[place] = (*self.examples[place], *units.head(EXAMPLES))[:EXAMPLES]
 
-    def describe(self, models: Sequence[str]) -> SharedUnits:
-        """The units of all runs; it is an error where there is none in common."""
-        return _describe_shared(self.runs, models, self.count, self.answered, self.alone, self.examples)
+    def describe(self, runs: Sequence[ScoredRun], models: Sequence[str]) -> SharedUnits:
+        """The units of all runs whose records these are; it is an error where there is none in common."""
+        return _describe_shared(runs, models, self.count, self.answered, self.alone, self.examples)
 
 
 def take_shared_rows(table: pl.DataFrame, units: pl.Series) -> pl.DataFrame:

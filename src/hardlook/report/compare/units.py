@@ -107,7 +107,7 @@ def _collect_unit_qualities(
     counts = {pair: UnitCount(*pair, 0, 0, 0, 0) for pair in combinations(models, 2)}
     kept = UnitQualities(quality, models, pl.Series([], dtype=pl.String()), np.empty((len(models), 0)))
     ends, seen = kept, 0
-    for chunks in SharedChunks(runs):
+    for chunks in SharedChunks([run.iterate_records() for run in runs]):
         values = []
         for run, rows in zip(runs, chunks, strict=True):
             assert run.benchmark.qualities is not None

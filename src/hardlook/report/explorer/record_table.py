@@ -5,7 +5,7 @@ The rows of a table are in memory, or in a file of which each query reads the co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.caching import LRUCache
+from hardlook.harness.runs.ordered_records import ROWS
+from hardlook.report.compare.shared_units import SharedChunks
 from hardlook.report.explorer.query import (
     MAX_LISTED,
     PAGE_SIZE,
@@ -81,6 +83,11 @@ class RecordTable:
         return self._count
 
     @property
+    def is_stored(self) -> bool:
+        """Whether its rows stay in a file."""
+        return self.frame is None
+
+    @property
     def nbytes(self) -> int:
         """The memory that its rows take."""
         return 0 if self.frame is None else int(self.frame.estimated_size())
@@ -130,6 +137,12 @@ class RecordTable:
         if not len(numbers):
             return []
         return self._collect(pl.concat([self.lazy.slice(int(number), 1) for number in numbers])).to_dicts()
+
+    def count_values(self, key: str) -> list[tuple[Any, int]]:
+        """How many rows have each value of a column."""
+        import polars as pl
+
+        return self._collect(self.lazy.group_by(key).agg(pl.len())).rows()
 
     def _select(self, query: Query) -> Selection:
         import polars as pl
@@ -204,6 +217,10 @@ _OWN = (
 )
 
 
+Frames = Iterable["pl.DataFrame"]
+Types = Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class RunPair:
     """The shared units of two runs as a table, how many units only one has, and how often each is better."""
@@ -213,30 +230,51 @@ class RunPair:
     only_second: int
     better: dict[str, int]
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether the rows of its table stay in a file."""
+        return self.table.is_stored
 
-def pair_tables(first: RecordTable, second: RecordTable, quality: str) -> RunPair:
-    """Pair two tables by unit; the slices are the first run's."""
+
+def pair_tables(
+    first: RecordTable, second: RecordTable, quality: str, store: Callable[[Frames, Types], pl.LazyFrame]
+) -> RunPair:
+    """Pair two tables by unit; the slices are the first run's.
+
+    Where a table is not in memory, the pair is not either: `store` writes it, frame by frame, to a file.
+    """
     import polars as pl
 
     slices = [field for field in first.fields if field.kind == "slice" and field.key not in {f.key for f in _OWN}]
-    left = first.lazy.select("unit", *(field.key for field in slices), pl.col(quality).alias(FIRST)).collect()
-    right = second.lazy.select("unit", pl.col(quality).alias(SECOND)).collect()
-    if left["unit"].equals(right["unit"]):
-        # The usual case, and ten times faster than a join.
-        joined = left.with_columns(right[SECOND])
-    else:
-        joined = left.join(right, on="unit", how="inner").sort("unit")
+    names = [field.key for field in slices]
+    left = first.lazy.select("unit", *names, pl.col(quality).alias(FIRST))
+    right = second.lazy.select("unit", pl.col(quality).alias(SECOND))
     gap = pl.col(FIRST) - pl.col(SECOND)
-    frame = joined.with_columns(
-        gap.alias(DIFFERENCE), gap.abs().alias(APART), _decide_better(first.by_key[quality], gap).alias(BETTER)
-    )
-    counts = dict(frame[BETTER].cast(pl.String()).value_counts().iter_rows())
-    return RunPair(
-        RecordTable(frame, (UNIT, *_OWN, *slices)),
-        len(first) - len(frame),
-        len(second) - len(frame),
-        {verdict: int(counts.get(verdict, 0)) for verdict in VERDICTS},
-    )
+    added = [gap.alias(DIFFERENCE), gap.abs().alias(APART), _decide_better(first.by_key[quality], gap).alias(BETTER)]
+    frame: pl.DataFrame | pl.LazyFrame
+    if first.is_stored or second.is_stored:
+        shared = SharedChunks([_iterate_slices(left, len(first)), _iterate_slices(right, len(second))])
+        pairs = (one.with_columns(other[SECOND]).with_columns(added) for one, other in shared)
+        numbers = dict.fromkeys((SECOND, DIFFERENCE, APART), pl.Float64())
+        frame = store(pairs, {**left.collect_schema(), **numbers, BETTER: pl.Enum(VERDICTS)})
+    else:
+        mine, theirs = left.collect(), right.collect()
+        if mine["unit"].equals(theirs["unit"]):
+            # The usual case, and ten times faster than a join.
+            joined = mine.with_columns(theirs[SECOND])
+        else:
+            joined = mine.join(theirs, on="unit", how="inner").sort("unit")
+        frame = joined.with_columns(added)
+    table = RecordTable(frame, (UNIT, *_OWN, *slices))
+    counts = dict(table.count_values(BETTER))
+    better = {verdict: int(counts.get(verdict, 0)) for verdict in VERDICTS}
+    return RunPair(table, len(first) - len(table), len(second) - len(table), better)
+
+
+def _iterate_slices(lazy: pl.LazyFrame, count: int) -> Iterator[pl.DataFrame]:
+    """The rows of a table in chunks."""
+    for start in range(0, count, ROWS):
+        yield lazy.slice(start, ROWS).collect(engine="streaming")
 
 
 def _decide_better(field: Field, gap: pl.Expr) -> pl.Expr:

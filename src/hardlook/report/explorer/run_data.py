@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hardlook.caching import GIBIBYTE, LRUCache
 from hardlook.errors import HardlookError
+from hardlook.fingerprints import hash_value
 from hardlook.harness.benchmark import Benchmark, LazyUnits, Unit, draw_nothing
 from hardlook.harness.options import BenchmarkOptions, parse_options
 from hardlook.harness.records import Record
@@ -23,11 +24,21 @@ from hardlook.harness.registry import STUDIES, find_benchmark, list_benchmarks
 from hardlook.harness.runs.scoring import get_model_name, list_stored_units, name_stored_method
 from hardlook.harness.sections import Picture
 from hardlook.reading import reading
-from hardlook.report.explorer.record_table import RecordTable, RunPair, pair_tables
+from hardlook.report.explorer.record_table import Frames, RecordTable, RunPair, Types, pair_tables
 from hardlook.report.explorer.run_index import FRESH_SECONDS, ListedRun, RunIndex
-from hardlook.report.explorer.run_records import RunState, load_record_frame, read_run_state, read_whole_record
+from hardlook.report.explorer.run_records import (
+    RunState,
+    get_cached_path,
+    keep_stored_frame,
+    load_record_frame,
+    read_run_state,
+    read_whole_record,
+)
 from hardlook.report.explorer.thumbnails import Overlay, Panel, build_panels, encode_panels
 from hardlook.report.explorer.urls import PageError, describe_error
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # Runs of at most so many units are read without being opened.
 FEW = 100_000
@@ -126,8 +137,11 @@ class RunData:
     def table(self, listed: ListedRun) -> RecordTable:
         """The run's records."""
         state = self.state(listed)
-        return self._tables.get_or_create(
-            state.fingerprint, lambda: RecordTable(load_record_frame(state), state.fields)
+        return _get_available(
+            self._tables,
+            state.fingerprint,
+            state.fingerprint,
+            lambda: RecordTable(load_record_frame(state), state.fields),
         )
 
     def is_quick(self, listed: ListedRun) -> bool:
@@ -137,8 +151,13 @@ class RunData:
     def pair(self, first: ListedRun, second: ListedRun, quality: str) -> RunPair:
         """The units that two runs share, with the quality of both."""
         key = (self.state(first).fingerprint, self.state(second).fingerprint, quality)
+        name = f"pair-{hash_value(key)}"
         tables = self.table(first), self.table(second)
-        return self._pairs.get_or_create(key, lambda: pair_tables(*tables, quality))
+
+        def store(frames: Frames, types: Types) -> pl.LazyFrame:
+            return keep_stored_frame(name, frames, types)
+
+        return _get_available(self._pairs, key, name, lambda: pair_tables(*tables, quality, store))
 
     def record(self, listed: ListedRun, row: Mapping[str, Any]) -> Record:
         """The whole record of a row of the run's table."""
@@ -216,6 +235,18 @@ class RunData:
             options = parse_options(benchmark.options, listed.manifest["options"])
         answers, units = listed.manifest["answers"]["fingerprint"], listed.manifest["units"]
         return read_run_state(listed.folder, benchmark, options, answers, self.root, units)
+
+
+Kept = TypeVar("Kept", RecordTable, RunPair)
+
+
+def _get_available(kept: LRUCache[Kept], key: Hashable, name: str, create: Callable[[], Kept]) -> Kept:
+    """What is kept under that key; created anew where its file in the cache was removed to make room for others."""
+    found = kept.get_or_create(key, create)
+    if found.is_stored and not get_cached_path(name).is_file():
+        kept.discard(key)
+        found = kept.get_or_create(key, create)
+    return found
 
 
 class LazyUnitsById(Mapping[str, Unit]):

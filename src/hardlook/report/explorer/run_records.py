@@ -11,7 +11,7 @@ import contextlib
 import io
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -45,6 +45,11 @@ def get_cache_folder() -> Path:
     if chosen := os.environ.get("HARDLOOK_CACHE"):
         return Path(chosen).expanduser() / "explorer"
     return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "hardlook" / "explorer"
+
+
+def get_cached_path(name: str) -> Path:
+    """The file of a cached table."""
+    return get_cache_folder() / f"{name}.parquet"
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ def load_record_frame(state: RunState) -> pl.DataFrame | pl.LazyFrame:
     """
     import polars as pl
 
-    cached = get_cache_folder() / f"{state.fingerprint}.parquet"
+    cached = get_cached_path(state.fingerprint)
     with contextlib.suppress(OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         if state.units > MOST_IN_MEMORY:
             if not cached.is_file():
@@ -122,21 +127,48 @@ def load_record_frame(state: RunState) -> pl.DataFrame | pl.LazyFrame:
 
 
 def store_record_frame(state: RunState, path: Path) -> None:
-    """Write the table to a file, about a chunk of records at a time."""
-    from polars.io.plugins import register_io_source
-
+    """Write the table to a file, a chunk of records at a time."""
     ordered = OrderedRecords(state.folder, state.benchmark.schema, state.answers)
+    located = ordered.iterate_located(state.benchmark.schema.light)
+    store_frames(path, (_take_columns(records, state) for records in located), _list_types(state))
 
-    def iterate(*_: Any) -> Iterator[pl.DataFrame]:
-        for records in ordered.iterate_located(state.benchmark.schema.light):
-            yield _take_columns(records, state)
+
+def keep_stored_frame(name: str, frames: Iterable[pl.DataFrame], types: Mapping[str, Any]) -> pl.LazyFrame:
+    """The table of that name in the cache, which is made from these frames where it is not there."""
+    import polars as pl
+
+    path = get_cached_path(name)
+    if not path.is_file():
+        store_frames(path, frames, types)
+    path.touch()
+    return pl.scan_parquet(path)
+
+
+def store_frames(path: Path, frames: Iterable[pl.DataFrame], types: Mapping[str, Any]) -> None:
+    """Write tables one after the other to a file of the cache, of which a few are in memory at a time."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
 
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    errors: list[HardlookError] = []
+
+    def iterate(*_: Any) -> Iterator[pl.DataFrame]:
+        try:
+            yield from frames
+        except HardlookError as error:
+            errors.append(error)
+            raise
+
     try:
-        lazy = register_io_source(iterate, schema=_list_types(state))
+        lazy = register_io_source(iterate, schema=types)
         lazy.sink_parquet(unfinished, row_group_size=ROWS_PER_GROUP)
         unfinished.replace(path)
+    except pl.exceptions.PolarsError:
+        # An error of the frames comes as one of polars, without its file and remedy.
+        if errors:
+            raise errors[0] from None
+        raise
     finally:
         unfinished.unlink(missing_ok=True)
     _drop_oldest(path.parent)
