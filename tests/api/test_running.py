@@ -102,7 +102,7 @@ def test_the_same_object_resumes_and_another_one_is_refused(copied):
     assert run_again(copied, Mine(stranger=0.3), new=True).progress.answered == 6
 
 
-def test_an_object_runs_in_processes(folder, tmp_path):
+def test_an_object_runs_in_processes(folder, tmp_path, forked_workers):
     """Also one of a class that a worker cannot import."""
 
     class Local(Mine):
@@ -186,7 +186,7 @@ def test_a_function_is_wrapped(tmp_path):
     assert run.slices("kind").sort("kind")["value"].to_list() == pytest.approx([1 - 250 / 255, 1 - 10 / 255], abs=1e-6)
 
 
-def test_a_notebook_benchmark_runs_in_processes_and_is_compared(tmp_path):
+def test_a_notebook_benchmark_runs_in_processes_and_is_compared(tmp_path, forked_workers):
     numbers = list(range(12))
 
     @hl.benchmark("own-numbers", role="saliency", units=numbers, scores=("hit",), slices=("half",), cluster="pair")

@@ -106,7 +106,7 @@ def test_features_are_computed_from_stored_images(formats):
     assert values[0] == values[1] == values[2]
 
 
-def test_an_object_in_processes(formats, tmp_path):
+def test_an_object_in_processes(formats, tmp_path, forked_workers):
     given = {"model": "planted-learner", "progress": False, "report": False, **SMALL}
     inline = hl.run("metacoco", data=formats["dataset"], out=tmp_path / "inline", **given)
     processes = hl.run("metacoco", data=formats["dataset"], out=tmp_path / "p", engine="processes", workers=1, **given)

@@ -187,7 +187,7 @@ def test_free_words_and_a_list_exclude_each_other(tmp_path):
         launch("open-miou", out=tmp_path, given={"scenes": 2, "pred_words": "free", "pred_labels": "coco80"})
 
 
-def test_engines_and_batches_give_the_same_records_and_scores(tmp_path):
+def test_engines_and_batches_give_the_same_records_and_scores(tmp_path, forked_workers):
     name = "open-miou"
     runs = {"inline": ("inline", 1), "processes": ("processes", 3)}
     for run, (engine, batch) in runs.items():

@@ -92,7 +92,7 @@ def write_people(path, rows, factor):
 
 
 @pytest.mark.parametrize("engine", ["inline", "processes"])
-def test_an_image_with_more_objects_than_a_batch_is_opened_once(folder, tmp_path, monkeypatch, engine):
+def test_an_image_with_more_objects_than_a_batch_is_opened_once(folder, tmp_path, monkeypatch, forked_workers, engine):
     opened, opens = Counter(), Disc.open
 
     def counting(self, image):

@@ -267,7 +267,7 @@ def test_calibration():
     assert calibration.passed, [(c.dial.name, c.dial.score, c.spearman, c.score_range) for c in calibration.curves]
 
 
-def test_engines_agree(tmp_path):
+def test_engines_agree(tmp_path, forked_workers):
     given = {"scenes": 8, "resamples": 5}
     for name, engine in (("a", "inline"), ("b", "processes")):
         launch("open-ap", out=tmp_path / name, model="planted-instances", model_args=FAULTS, given=given,

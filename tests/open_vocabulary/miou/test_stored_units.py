@@ -61,7 +61,7 @@ def scores_of(run):
     return {name: score.value for name, score in run.scores.items()}
 
 
-def test_objects_and_exports_score_as_folders_do(voc, labels, tmp_path):
+def test_objects_and_exports_score_as_folders_do(voc, labels, tmp_path, forked_workers):
     folders = {"images": voc / "JPEGImages", "masks": voc / "SegmentationClass"}
     shutil.copytree(folders["images"], tmp_path / "export" / "data")
     shutil.copytree(folders["masks"], tmp_path / "export" / "labels")
