@@ -50,7 +50,8 @@ LONGEST = (
     "docs", "harness/runs/test_lost_work.py", "training/test_methods_learn.py", "harness/runs/test_ray_nodes.py",
     "fuzz", "collect/test_circle.py", "cli/test_demo.py", "models/open_vocabulary/test_clip_segmenter.py",
     "collect/test_kills.py", "harness/runs/test_kill.py", "harness/runs/test_kill_campaign.py",
-    "training/test_loop.py", "collect/browser", "collect/research/test_browser.py", "harness/runs/test_engines.py", "metacoco/test_real.py",
+    "training/test_loop.py", "collect/browser", "collect/research/test_browser.py", "harness/runs/test_engines.py",
+    "metacoco/test_real.py",
     "rclicks/test_resuming.py", "rclicks/test_real.py", "report/explorer/test_browser.py", "report/test_browser.py",
     "collect/store/test_processes.py", "toss/commands", "models", "metacoco", "report", "cli", "open_vocabulary",
 )  # fmt: skip
