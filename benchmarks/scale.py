@@ -30,7 +30,10 @@ from hardlook.harness.sections import Section
 from hardlook.harness.stats import ratio
 from hardlook.harness.tally import Entry, SumTally, score_tally
 
-UNITS, PEAK = 1_000_000, 500  # MB at this many units
+UNITS, PEAK = 1_000_000, 500  # MB, at any number of units
+
+# The explorer sorts a whole column at a time.
+SORTED_BYTES = 25
 CONTEXTS, BATCH = ("beach", "dusk", "fog", "meadow"), 500
 
 
@@ -184,7 +187,8 @@ def main() -> None:
             scaled = None if target is None else target * (1 if per_unit else max(units / UNITS, 1))
             value = (cpu - start) / units * 1e6 if per_unit else wall
             verdict = "" if scaled is None else f"  target {scaled:g}: {'met' if value <= scaled else 'MISSED'}"
-            memory = "" if units != UNITS or peak <= PEAK else f"  above {PEAK} MB: MISSED"
+            most = PEAK + (SORTED_BYTES * units / 1e6 if work.startswith("first open") else 0)
+            memory = f"  {most:.0f} MB: {'met' if peak <= most else 'MISSED'}" if scaled is not None else ""
             print(f"{work:24} {cpu:7.1f} {wall:7.1f} {peak:6.0f} MB{each}{verdict}{memory}", flush=True)
 
         show("bare loop and Parquet", measure([*python, __file__, "--units", str(units), "--bare", f"{name}/bare"],

@@ -111,6 +111,17 @@ class IndexedUnits(Sequence[Unit]):
             mask[self._order[places[self._keys[places] == keys]]] = True
         return mask
 
+    def find(self, name: str) -> Unit | None:
+        """The unit with that id."""
+        import polars as pl
+
+        key = _hash_ids(pl.Series([name]), self._seed)[0]
+        place = int(np.searchsorted(self._keys, key))
+        if place == len(self) or self._keys[place] != key:
+            return None
+        unit = self.units[int(self._order[place])]
+        return unit if unit.id == name else None
+
     def list_ids(self, mask: Mask) -> Iterator[str]:
         """The ids of the marked units, in order."""
         return (self.units[position].id for position in np.flatnonzero(mask).tolist())

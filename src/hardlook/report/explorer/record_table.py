@@ -149,19 +149,19 @@ class RecordTable:
 
         order = self._sort(query.sort, query.descending)
         condition = query.condition(self.by_key, self.schema)
-        rows, needed = order, [field.key for field in self.fields if field.kind in ("quality", "slice")]
-        chosen = self.lazy.select(needed or ["unit"])
+        rows, needed = order, [field.key for field in self.fields if field.kind in ("quality", "slice")] or ["unit"]
+        chosen, kept = self.lazy.select(needed), None
         if condition is not None:
             kept = self._collect(self.lazy.select(condition.fill_null(False).alias("kept")))["kept"]
             rows = order[kept.to_numpy()[order]]
-            chosen = self.lazy.filter(condition.fill_null(False)).select(needed or ["unit"])
+            chosen = self.lazy.filter(condition.fill_null(False)).select(needed)
             if self.frame is not None:
                 # Of rows in memory those that are kept are taken once.
-                chosen = self.frame.select(needed or ["unit"]).filter(kept).lazy()
+                chosen = self.frame.select(needed).filter(kept).lazy()
         qualities = [field.key for field in self.fields if field.kind == "quality"]
         averages = self._collect(chosen.select(pl.col(qualities).mean())) if qualities else pl.DataFrame()
         means = {key: averages[key][0] for key in qualities}
-        return Selection(rows, means, self._count_histogram(chosen, len(rows)), self._group_slices(chosen))
+        return Selection(rows, means, self._count_histogram(kept), self._group_slices(chosen))
 
     def _sort(self, key: str, descending: bool) -> NDArray[np.uint32]:
         """Row numbers by that column, units without a value last, equals by their id."""
@@ -190,17 +190,30 @@ class RecordTable:
                 ]
         return groups
 
-    def _count_histogram(self, chosen: pl.LazyFrame, count: int) -> Histogram | None:
+    def _count_histogram(self, kept: pl.Series | None) -> Histogram | None:
+        """The histogram of the main quality of the rows that are kept, by default all."""
         if self.main is None:
             return None
-        values = self._collect(chosen.select(self.main.key).drop_nulls()).to_series().to_numpy()
-        values = values[np.isfinite(values)]
         summary = self.summaries[self.main.key]
         low, high = (summary.low or 0.0), (summary.high or 0.0)
         # Most qualities are between 0 and 1; a fixed axis makes filters comparable.
         bounds = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1.0)
-        counts, edges = np.histogram(values, bins=BINS, range=bounds)
-        return Histogram(edges, counts.astype(np.int64), count - len(values))
+        counts, start, missing = np.zeros(BINS, np.int64), 0, 0
+        for part in iterate_slices(self.lazy.select(self.main.key), len(self)):
+            column = part.to_series()
+            if kept is not None:
+                column = column.filter(kept[start : start + len(part)])
+            values = column.drop_nulls().to_numpy()
+            values = values[np.isfinite(values)]
+            counts += np.histogram(values, bins=BINS, range=bounds)[0]
+            start, missing = start + len(part), missing + len(column) - len(values)
+        return Histogram(np.histogram_bin_edges([], bins=BINS, range=bounds), counts, missing)
+
+
+def iterate_slices(lazy: pl.LazyFrame, count: int) -> Iterator[pl.DataFrame]:
+    """The rows of a table in chunks."""
+    for start in range(0, count, ROWS):
+        yield lazy.slice(start, ROWS).collect(engine="streaming")
 
 
 FIRST, SECOND, DIFFERENCE, APART, BETTER = "first", "second", "difference", "apart", "better"
@@ -253,7 +266,7 @@ def pair_tables(
     added = [gap.alias(DIFFERENCE), gap.abs().alias(APART), _decide_better(first.by_key[quality], gap).alias(BETTER)]
     frame: pl.DataFrame | pl.LazyFrame
     if first.is_stored or second.is_stored:
-        shared = SharedChunks([_iterate_slices(left, len(first)), _iterate_slices(right, len(second))])
+        shared = SharedChunks([iterate_slices(left, len(first)), iterate_slices(right, len(second))])
         pairs = (one.with_columns(other[SECOND]).with_columns(added) for one, other in shared)
         numbers = dict.fromkeys((SECOND, DIFFERENCE, APART), pl.Float64())
         frame = store(pairs, {**left.collect_schema(), **numbers, BETTER: pl.Enum(VERDICTS)})
@@ -269,12 +282,6 @@ def pair_tables(
     counts = dict(table.count_values(BETTER))
     better = {verdict: int(counts.get(verdict, 0)) for verdict in VERDICTS}
     return RunPair(table, len(first) - len(table), len(second) - len(table), better)
-
-
-def _iterate_slices(lazy: pl.LazyFrame, count: int) -> Iterator[pl.DataFrame]:
-    """The rows of a table in chunks."""
-    for start in range(0, count, ROWS):
-        yield lazy.slice(start, ROWS).collect(engine="streaming")
 
 
 def _decide_better(field: Field, gap: pl.Expr) -> pl.Expr:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hardlook.caching import GIBIBYTE, LRUCache
 from hardlook.errors import HardlookError
 from hardlook.fingerprints import hash_value
-from hardlook.harness.benchmark import Benchmark, LazyUnits, Unit, draw_nothing
+from hardlook.harness.benchmark import Benchmark, Unit, draw_nothing
 from hardlook.harness.options import BenchmarkOptions, parse_options
 from hardlook.harness.records import Record
 from hardlook.harness.registry import STUDIES, find_benchmark, list_benchmarks
+from hardlook.harness.runs.batches import IndexedUnits
 from hardlook.harness.runs.scoring import get_model_name, list_stored_units, name_stored_method
 from hardlook.harness.sections import Picture
 from hardlook.reading import reading
@@ -75,7 +76,7 @@ class RunData:
         self._states: LRUCache[RunState] = LRUCache(256)
         self._tables: LRUCache[RecordTable] = LRUCache(2 * GIBIBYTE, lambda table: table.nbytes)
         self._pairs: LRUCache[RunPair] = LRUCache(GIBIBYTE, lambda pair: pair.table.nbytes)
-        self._units: LRUCache[Future[Mapping[str, Unit]]] = LRUCache(4)
+        self._units: LRUCache[Future[IndexedUnits]] = LRUCache(4)
         self._pictures: LRUCache[Sequence[Picture]] = LRUCache(6)
         self._panels: LRUCache[tuple[Panel, ...]] = LRUCache(
             256 * MEBIBYTE, lambda panels: sum(panel.nbytes for panel in panels)
@@ -215,10 +216,10 @@ class RunData:
         found = [_look_up(state.benchmark, options, name) for options in _list_options(listed, state)]
         if all(units is not None for units in found):
             return next((units[name] for units in found if units), None)
-        return self._list_units(listed, state, patience).get(name)
+        return self._list_units(listed, state, patience).find(name)
 
-    def _list_units(self, listed: ListedRun, state: RunState, patience: float) -> Mapping[str, Unit]:
-        """The run's units by id; a page waits only for `patience` seconds until they are listed."""
+    def _list_units(self, listed: ListedRun, state: RunState, patience: float) -> IndexedUnits:
+        """The run's units; a page waits only for `patience` seconds until they are listed."""
         listing = self._units.get_or_create(state.fingerprint, lambda: _list_units_in_background(listed, state))
         try:
             return listing.result(timeout=patience)
@@ -249,23 +250,6 @@ def _get_available(kept: LRUCache[Kept], key: Hashable, name: str, create: Calla
     return found
 
 
-class LazyUnitsById(Mapping[str, Unit]):
-    """Lazy units by id: only ids are kept, and a unit is made when it is asked for."""
-
-    def __init__(self, units: LazyUnits) -> None:
-        self.units = units
-        self.positions = {name: place for place, name in enumerate(units.list_ids(range(len(units))))}
-
-    def __getitem__(self, name: str) -> Unit:
-        return self.units[self.positions[name]]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.positions)
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-
 def _list_options(listed: ListedRun, state: RunState) -> list[BenchmarkOptions]:
     """The options whose units the run has: its own, or of a joined run those of its parts."""
     if joined := listed.manifest.get("joined"):
@@ -277,14 +261,13 @@ def _look_up(benchmark: Benchmark, options: BenchmarkOptions, name: str) -> Mapp
     return benchmark.find_units(options, [name]) if benchmark.find_units is not None else None
 
 
-def _list_units_in_background(listed: ListedRun, state: RunState) -> Future[Mapping[str, Unit]]:
+def _list_units_in_background(listed: ListedRun, state: RunState) -> Future[IndexedUnits]:
     """List the units of a run in a daemon thread, which does not keep the server alive."""
-    listing: Future[Mapping[str, Unit]] = Future()
+    listing: Future[IndexedUnits] = Future()
 
     def work() -> None:
         try:
-            units = list_stored_units(state.benchmark, listed.manifest, state.options)
-            listing.set_result(LazyUnitsById(units) if isinstance(units, LazyUnits) else {u.id: u for u in units})
+            listing.set_result(IndexedUnits(list_stored_units(state.benchmark, listed.manifest, state.options)))
         except BaseException as error:
             listing.set_exception(error)
 
