@@ -18,7 +18,7 @@ from typing import Any
 
 import hardlook as hl
 from toss_study.plan import COMPARED, FLOORS, OTHERS, SEEDS, Training, list_trainings, name_floor
-from toss_study.report import write_report
+from toss_study.report import AT, write_report
 
 BENCHMARKS = {"toss": "toss", "support": "bias-support", "saliency": "bias-saliency"}
 
@@ -78,6 +78,11 @@ def run(given: argparse.Namespace) -> None:
             if name == "toss" or one.selection == "all":
                 out = given.out / "runs" / f"{one.name}-{name}"
                 hl.run(BENCHMARKS[name], model=one.network, model_args=args, out=out, **options[name], **common)
+        for threshold in split(given.thresholds):
+            hl.run(
+                "toss", model=one.network, model_args={**args, "threshold": threshold}, tiers="1",
+                out=given.out / "runs" / f"{one.name}{AT}{threshold}", **listed, **common,
+            )  # fmt: skip
 
 
 def split(text: str) -> list[str]:
@@ -133,6 +138,7 @@ def main(words: list[str] | None = None) -> None:
     running.add_argument("--drawn", action="store_true", help="bias studies on pairs drawn from the images, four folds")
     running.add_argument("--studies", default=",".join(BENCHMARKS), help="which benchmarks")
     running.add_argument("--floors", default=",".join(FLOORS), help="training-free models beside them")
+    running.add_argument("--thresholds", default="", help="tier 1 again with masks above these probabilities: 0.2,0.3")
     running.add_argument("--disk", action="store_true", help="keep features of frozen backbones for other runs")
     reporting.add_argument("--docs", type=Path, default=None, help="folder for tables and pictures of the page")
     given = parser.parse_args(words)

@@ -30,6 +30,8 @@ PRINTED = {"simpropnet": "Baseline", "rpmm": "RPMM", "pfenet": "PFENet", "repri"
 """The rows of TOSS's table 4: networks trained at full scale, on all published pairs."""
 KINDS = ("toss", "support", "saliency")
 ALL = SELECTIONS[0]
+AT = "-at"
+"""Between the name of a training and the threshold of its masks, in the name of a run."""
 
 
 def find_published(network: str, score: str) -> float | None:
@@ -106,6 +108,31 @@ def compare_selections(runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]
                      "low": low, "high": high, "p": one.p_value, "adjusted": one.adjusted, "smallest": float(seen),
                      "seeds": paired}
                 )  # fmt: skip
+    return rows
+
+
+def list_thresholds(study: Path, runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """A row per run of tier 1: how large its masks are, by the probability above which a pixel is of the class."""
+    import polars as pl
+
+    known = [(run.folder.name.removesuffix("-toss"), 0.5, run) for seeds in runs.values() for run in seeds]
+    for folder in sorted((study / "runs").glob(f"*{AT}*")):
+        name, _, threshold = folder.name.rpartition(AT)
+        if (folder / "scores.json").is_file():
+            known.append((name, float(threshold), hl.load(folder)))
+    rows = []
+    for name, threshold, run in sorted(known, key=lambda one: one[:2]):
+        own = run.records.filter(pl.col("tier") == 1)
+        sums = {column: int(own[column].sum()) for column in ("intersection", "predicted", "truth")}
+        lca, hca = (run.scores[score] for score in ("lca", "hca"))
+        rows.append(
+            {"training": name, "threshold": threshold, "lca": lca.value, "low": lca.low,
+             "high": lca.high, "hca": hca.value, "empty": float((own["predicted"] == 0).mean()),
+             "predicted_share": float((own["predicted"] / own["pixels"]).mean()),
+             "true_share": float((own["truth"] / own["pixels"]).mean()),
+             "precision": sums["intersection"] / max(sums["predicted"], 1),
+             "recall": sums["intersection"] / sums["truth"]}
+        )  # fmt: skip
     return rows
 
 
@@ -207,6 +234,7 @@ def write_report(study: Path, docs: Path | None, train: Path, test: Path) -> str
         "selections": compare_selections(runs["toss"]),
         "support": list_scores(runs["support"]),
         "saliency": list_scores(runs["saliency"]),
+        "thresholds": list_thresholds(study, runs["toss"]),
         "training": read_curves(study),
     }
     charts: dict[str, Any] = {"scores": draw_scores(tables["scores"]), "training": draw_curves(tables["training"])}

@@ -56,7 +56,7 @@ def test_train_run_and_report(tmp_path, monkeypatch, one_thread):
     commands.main(["train", *common, "--train", str(trained.voc), *small])
     cards = sorted((study / "weights").glob("*/fold*/checkpoint.json"))
     assert len(cards) == 12
-    tested = ["--pairs", str(test.pairs), "--floors", "whole-image", "--pairs-a-class", "3"]
+    tested = ["--pairs", str(test.pairs), "--floors", "whole-image", "--pairs-a-class", "3", "--thresholds", "0.3"]
     commands.main(["run", *common, *tested])
     (tmp_path / "docs" / "images").mkdir(parents=True)
     told = ["--out", str(study), "--train", str(trained.voc), *devkits, "--docs", str(tmp_path / "docs")]
@@ -68,6 +68,8 @@ def test_train_run_and_report(tmp_path, monkeypatch, one_thread):
     assert own["published"] == "0.5859" and 0 <= float(own["value"]) <= 1
     changes = read(study / "toss-study-selections.csv")
     assert {(row["selection"], row["seeds"]) for row in changes} == {("leave-out", "2"), ("sgtss", "2")}
+    masks = read(study / "toss-study-thresholds.csv")
+    assert {row["threshold"] for row in masks if "all-seed1" in row["training"]} == {"0.3", "0.5"}
     written = {path.name for path in (tmp_path / "docs").rglob("*") if path.is_file()}
     assert {"toss-study-support.csv", "toss-study-saliency.csv", "toss-study-classes-simpropnet.csv"} <= written
     assert {"toss-study-scores.svg", "toss-study-salience-simpropnet-all.jpg"} <= written

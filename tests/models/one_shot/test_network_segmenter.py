@@ -160,6 +160,17 @@ def test_real_networks_answer(name, one_thread):
     assert [mask.shape for mask in masks] == [first.image.shape[:2]] * 2 and model.encoded == 2
 
 
+def test_a_lower_threshold_finds_more(tiny):
+    first, second = scenes(2)
+    asked = ([first.image], [[shown(second)]])
+    found = [
+        SimPropNet(weights="random:0", size=33, threshold=one).segment_queries(*asked)[0] for one in (0.2, 0.5, 0.8)
+    ]
+    assert found[0].sum() > found[1].sum() > found[2].sum() and not (found[2] & ~found[0]).any()
+    with pytest.raises(OptionError, match="not a probability"):
+        SimPropNet(weights="random:0", size=33, threshold=1)
+
+
 def test_features_of_a_frozen_backbone_are_found_on_disk_by_other_models(tmp_path, monkeypatch, one_thread):
     monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path))
     first, second = scenes(2)

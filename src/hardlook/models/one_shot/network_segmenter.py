@@ -6,6 +6,7 @@ both are kept, up to `memory` bytes, by their content.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,8 @@ class NetworkSegmenter:
     of a file, `size` the side of the network's input (that of the publication, or of the training). `reading` is
     `sound`, or `released` for what the released code does where that differs. `pairs` are matched at a time; on a
     processor one, so that the numbers do not depend on what else is asked. `disk` keeps the features of a frozen
-    backbone in the cache folder too, where other runs and trainings with the same backbone find them.
+    backbone in the cache folder too, where other runs and trainings with the same backbone find them. A pixel is of the
+    class where its probability exceeds `threshold`.
     """
 
     network: ClassVar[str] = ""
@@ -59,8 +61,12 @@ class NetworkSegmenter:
         memory: int = 2 * GIBIBYTE,
         unfinished: bool = False,
         disk: bool = False,
+        threshold: float = 0.5,
     ) -> None:
         require("torch", extra="torch")
+        if not 0 < threshold < 1:
+            raise OptionError(f"threshold={threshold}: not a probability", remedy="between 0 and 1, such as 0.5")
+        self._margin = math.log(threshold / (1 - threshold))
         if reading not in ("sound", "released"):
             raise OptionError(f"reading={reading}: there is no such reading", remedy="sound or released")
         if not weights:
@@ -194,7 +200,7 @@ class NetworkSegmenter:
             if not self.rule.direct:
                 released = self.reading == "released"
                 found = self.rule.restore(found[None], *query.shape[:2], released=released)[0]
-            masks.append((found[1] > found[0]).cpu().numpy())
+            masks.append((found[1] - found[0] > self._margin).cpu().numpy())
         return masks
 
     def _encode(self, image: Image, key: Key) -> Features:
