@@ -233,6 +233,15 @@ def test_entry_points_are_found_and_built(outside):
         build("broken", "saliency")
 
 
+def test_a_package_that_is_installed_later_is_found(outside):
+    assert find("stare") and registry._entry_points()
+    info = outside / "later_models-2.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: later-models\nVersion: 2.0\n")
+    (info / "entry_points.txt").write_text("[hardlook.models]\nlater = outside_models:Plain\n")
+    assert find("later").card.origin == "later-models 2.0"
+
+
 def test_listing_survives_broken_entry_points(outside):
     cards = {(card.name, card.origin): card for card in list_models()}
     outside_card = lambda name: cards[name, "outside-models 1.2"]  # noqa: E731

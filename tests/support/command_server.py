@@ -231,6 +231,7 @@ def _import_everything():
     _fill_caches()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 10, 20)  # as in tests/conftest.py
     gc.enable()
 
 
