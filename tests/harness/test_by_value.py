@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from hardlook.errors import ModelError
-from hardlook.harness.runs.by_value import ByValue
+from hardlook.harness.by_value import ByValue
 
 PROGRAM = """
 import pickle, sys
