@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 FAMILIES := $(VENV)-families
+# Extras that are installed first. CI names those of the site and the wheel too: one install in place of three.
+EXTRAS ?= all,dev
 
 .PHONY: demo test test-again test-families lint docs clean
 
@@ -63,11 +65,11 @@ $(VENV)/core-installed: pyproject.toml constraints.txt | $(BIN)/python
 # opencv-python would overwrite the files of opencv-python-headless. easyfsl is the judge of few-shot learners; they need torch
 # alone.
 $(VENV)/everything-installed: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all,dev]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$(EXTRAS)]"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps lvis easyfsl
 	$(BIN)/hardlook weights install --small
 	touch $@
-	touch $(VENV)/core-installed
+	touch $(VENV)/core-installed $(foreach one,docs release,$(if $(findstring $(one),$(EXTRAS)),$(VENV)/$(one)-installed))
 
 # An environment on top of the other one, for libraries that stand on torchvision: in the same one it would break parts of
 # transformers where its build does not fit that of torch. Nothing is installed twice.

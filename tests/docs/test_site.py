@@ -130,5 +130,5 @@ def test_exit_codes_of_the_docs_are_those_of_the_commands():
 
 
 def test_ci_builds_the_site():
-    assert re.search(r"^\{? ?make lint && make docs", (ROOT / ".ci" / "run").read_text(), re.M)
+    assert re.search(r"^ *\{? ?make lint && make docs", (ROOT / ".ci" / "run").read_text(), re.M)
     assert "mkdocs build --strict" in (ROOT / "Makefile").read_text()
