@@ -57,7 +57,7 @@ def fit_size(network: str, size: int) -> int:
 
 
 def run(given: argparse.Namespace) -> None:
-    """Run TOSS on every training, and the bias studies on those of all images."""
+    """Run TOSS on every training, with several thresholds if asked to; on those of all images also the bias studies."""
     lists = {"voc": given.test, "pairs": given.pairs}
     common: dict[str, Any] = {"device": given.device, "progress": not given.quiet}
     for floor in split(given.floors):
@@ -77,7 +77,8 @@ def run(given: argparse.Namespace) -> None:
         for name in split(given.studies):
             if name == "toss" or one.selection == "all":
                 out = given.out / "runs" / f"{one.name}-{name}"
-                hl.run(BENCHMARKS[name], model=one.network, model_args=args, out=out, **options[name], **common)
+                own = {**args, "null_masks": str(name == "support")}
+                hl.run(BENCHMARKS[name], model=one.network, model_args=own, out=out, **options[name], **common)
         for threshold in split(given.thresholds):
             hl.run(
                 "toss", model=one.network, model_args={**args, "threshold": threshold}, tiers="1",
@@ -138,7 +139,7 @@ def main(words: list[str] | None = None) -> None:
     running.add_argument("--drawn", action="store_true", help="bias studies on pairs drawn from the images, four folds")
     running.add_argument("--studies", default=",".join(BENCHMARKS), help="which benchmarks")
     running.add_argument("--floors", default=",".join(FLOORS), help="training-free models beside them")
-    running.add_argument("--thresholds", default="", help="tier 1 again with masks above these probabilities: 0.2,0.3")
+    running.add_argument("--thresholds", default="", help="tier 1 with masks above these: 0.3,0.4")
     running.add_argument("--disk", action="store_true", help="keep features of frozen backbones for other runs")
     reporting.add_argument("--docs", type=Path, default=None, help="folder for tables and pictures of the page")
     given = parser.parse_args(words)

@@ -30,6 +30,7 @@ PRINTED = {"simpropnet": "Baseline", "rpmm": "RPMM", "pfenet": "PFENet", "repri"
 """The rows of TOSS's table 4: networks trained at full scale, on all published pairs."""
 KINDS = ("toss", "support", "saliency")
 ALL = SELECTIONS[0]
+FLOOR = "-floor"
 AT = "-at"
 """Between the name of a training and the threshold of its masks, in the name of a run."""
 
@@ -84,30 +85,43 @@ def list_scores(runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def compare_selections(runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Paired differences of each remedy from the training on all images, per network and score, over seeds.
+def list_compared(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Which methods are compared: each remedy with the training on all images, and that with each floor.
+
+    >>> list_compared(["pfenet-all", "pfenet-sgtss", "whole-image-floor"])
+    [('pfenet-sgtss', 'pfenet-all'), ('pfenet-all', 'whole-image-floor')]
+    """
+    floors = [name for name in names if name.endswith(FLOOR)]
+    pairs = []
+    for base in (name for name in names if name.endswith(f"-{ALL}")):
+        remedies = [f"{base.removesuffix(ALL)}{selection}" for selection in SELECTIONS[1:]]
+        pairs += [(remedy, base) for remedy in remedies if remedy in names] + [(base, floor) for floor in floors]
+    return pairs
+
+
+def compare_methods(runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Differences over seeds on the same pairs, per score and slice without classes.
 
     `smallest` is the least effect that would be found at a level of .05 with a power of .8.
     """
     rows = []
-    for network in dict.fromkeys(name.split("-")[0] for name in runs):
-        for selection in SELECTIONS[1:]:
-            base, other = (runs.get(f"{network}-{one}") for one in (ALL, selection))
-            if base is None or other is None:
+    for name, less in list_compared(list(runs)):
+        first, second = runs[name], runs[less]
+        if not less.endswith(FLOOR):
+            seeds = min(len(first), len(second))
+            first, second = first[:seeds], second[:seeds]
+        compared = hl.compare(first, second, names=(name, less), swaps=999)
+        for one in compared.comparison.differences:
+            if "class" in one.slice or math.isnan(one.value):
                 continue
-            paired = min(len(base), len(other))
-            compared = hl.compare(other[:paired], base[:paired], names=(selection, ALL), swaps=999)
-            for one in compared.comparison.differences:
-                if "class" in one.slice or math.isnan(one.value):
-                    continue
-                seen = sum(scipy.stats.t.ppf(level, one.freedom) for level in (0.975, 0.8)) * one.standard_error
-                low, high = (one.interval.low, one.interval.high) if one.interval else (math.nan, math.nan)
-                rows.append(
-                    {"network": network, "selection": selection, "score": one.name,
-                     "slice": " ".join(f"{key}={value}" for key, value in one.slice.items()), "difference": one.value,
-                     "low": low, "high": high, "p": one.p_value, "adjusted": one.adjusted, "smallest": float(seen),
-                     "seeds": paired}
-                )  # fmt: skip
+            seen = sum(scipy.stats.t.ppf(level, one.freedom) for level in (0.975, 0.8)) * one.standard_error
+            low, high = (one.interval.low, one.interval.high) if one.interval else (math.nan, math.nan)
+            rows.append(
+                {"method": name, "less": less, "score": one.name,
+                 "slice": " ".join(f"{key}={value}" for key, value in one.slice.items()), "difference": one.value,
+                 "low": low, "high": high, "p": one.p_value, "adjusted": one.adjusted, "smallest": float(seen),
+                 "seeds": len(first)}
+            )  # fmt: skip
     return rows
 
 
@@ -117,9 +131,9 @@ def list_thresholds(study: Path, runs: Mapping[str, Sequence[Any]]) -> list[dict
 
     known = [(run.folder.name.removesuffix("-toss"), 0.5, run) for seeds in runs.values() for run in seeds]
     for folder in sorted((study / "runs").glob(f"*{AT}*")):
-        name, _, threshold = folder.name.rpartition(AT)
+        name, _, probability = folder.name.rpartition(AT)
         if (folder / "scores.json").is_file():
-            known.append((name, float(threshold), hl.load(folder)))
+            known.append((name, float(probability), hl.load(folder)))
     rows = []
     for name, threshold, run in sorted(known, key=lambda one: one[:2]):
         own = run.records.filter(pl.col("tier") == 1)
@@ -231,7 +245,7 @@ def write_report(study: Path, docs: Path | None, train: Path, test: Path) -> str
     runs = {kind: list_runs(study, kind) for kind in KINDS}
     tables: dict[str, list[dict[str, Any]]] = {
         "scores": list_scores(runs["toss"]),
-        "selections": compare_selections(runs["toss"]),
+        "differences": compare_methods(runs["toss"]),
         "support": list_scores(runs["support"]),
         "saliency": list_scores(runs["saliency"]),
         "thresholds": list_thresholds(study, runs["toss"]),

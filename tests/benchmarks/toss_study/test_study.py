@@ -66,8 +66,9 @@ def test_train_run_and_report(tmp_path, monkeypatch, one_thread):
     assert {row["method"]: row["seeds"] for row in scores} == methods
     own = next(row for row in scores if row["method"] == "simpropnet-all" and row["score"] == "lca")
     assert own["published"] == "0.5859" and 0 <= float(own["value"]) <= 1
-    changes = read(study / "toss-study-selections.csv")
-    assert {(row["selection"], row["seeds"]) for row in changes} == {("leave-out", "2"), ("sgtss", "2")}
+    changes = {(row["method"], row["less"]) for row in read(study / "toss-study-differences.csv")}
+    remedies = {(f"simpropnet-{name}", "simpropnet-all") for name in ("leave-out", "sgtss")}
+    assert changes == {*remedies, ("simpropnet-all", "whole-image-floor")}
     masks = read(study / "toss-study-thresholds.csv")
     assert {row["threshold"] for row in masks if "all-seed1" in row["training"]} == {"0.3", "0.5"}
     written = {path.name for path in (tmp_path / "docs").rglob("*") if path.is_file()}

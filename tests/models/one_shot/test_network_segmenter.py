@@ -171,6 +171,17 @@ def test_a_lower_threshold_finds_more(tiny):
         SimPropNet(weights="random:0", size=33, threshold=1)
 
 
+def test_null_masks_reach_the_network_where_that_is_asked_for(tiny):
+    first, second = scenes(2)
+    nothing = Support(second.image, np.zeros(second.image.shape[:2], bool))
+    options = {"weights": "random:0", "size": 33, "threshold": 0.01}
+    asked = ([first.image], [[nothing]])
+    assert not SimPropNet(**options).segment_queries(*asked)[0].any()
+    model = SimPropNet(**options, null_masks=True)
+    model.segment_queries(*asked)
+    assert model.encoded == 2
+
+
 def test_features_of_a_frozen_backbone_are_found_on_disk_by_other_models(tmp_path, monkeypatch, one_thread):
     monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path))
     first, second = scenes(2)

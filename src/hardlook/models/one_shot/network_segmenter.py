@@ -44,7 +44,8 @@ class NetworkSegmenter:
     `sound`, or `released` for what the released code does where that differs. `pairs` are matched at a time; on a
     processor one, so that the numbers do not depend on what else is asked. `disk` keeps the features of a frozen
     backbone in the cache folder too, where other runs and trainings with the same backbone find them. A pixel is of the
-    class where its probability exceeds `threshold`.
+    class where its probability exceeds `threshold`. Where no support shows a pixel the mask is empty; with `null_masks`
+    it is what the network makes of such supports, for ablations.
     """
 
     network: ClassVar[str] = ""
@@ -62,11 +63,12 @@ class NetworkSegmenter:
         unfinished: bool = False,
         disk: bool = False,
         threshold: float = 0.5,
+        null_masks: bool = False,
     ) -> None:
         require("torch", extra="torch")
         if not 0 < threshold < 1:
             raise OptionError(f"threshold={threshold}: not a probability", remedy="between 0 and 1, such as 0.5")
-        self._margin = math.log(threshold / (1 - threshold))
+        self._margin, self._null_masks = math.log(threshold / (1 - threshold)), null_masks
         if reading not in ("sound", "released"):
             raise OptionError(f"reading={reading}: there is no such reading", remedy="sound or released")
         if not weights:
@@ -172,7 +174,7 @@ class NetworkSegmenter:
         answers: list[Mask | None] = [None] * len(queries)
         groups: dict[tuple[int, ...], list[int]] = {}
         for place, shown in enumerate(supports):
-            if any(one.mask.any() for one in shown):
+            if self._null_masks or any(one.mask.any() for one in shown):
                 size = queries[place].shape[:2] if self.rule.direct else ()
                 groups.setdefault((len(shown), *size), []).append(place)
             else:
