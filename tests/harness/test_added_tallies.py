@@ -67,6 +67,8 @@ def test_comparisons_are_those_of_one_tally(kind):
     whole = pair_tallies([tally(one, kind), tally(other, kind)], **options)
     parts = [add(np.split(sums, [7, 30_000]), SWAPPED_GROUPS, kind) for sums in (one, other)]
     added = pair_tallies(parts, **options)
+    # Sums that are not whole numbers must not be subtracted from each other, also those of groups.
+    assert type(parts[0].as_groups()) is kind
     assert added.clusters == whole.clusters == 70_000 and added.swaps == whole.swaps
     for name in ("values", "replicates"):
         assert np.array_equal(getattr(added, name), getattr(whole, name))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from hardlook.errors import HardlookError, RunError
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, LazyUnits, Quality, ScoreMeaning
@@ -23,6 +24,7 @@ from hardlook.report.compare.comparison import compare_runs, read_runs
 from hardlook.report.compare.document import write_comparison
 from hardlook.report.compare.units import compute_unit_qualities, list_largest_gains
 from hardlook.report.export.document import write_export
+from hardlook.report.notable_units import collect_candidates, compute_expected_qualities
 from hardlook.report.run_report import build_report_sections, write_report
 
 UNITS, FEW = 60_000, 300  # Above and below the number from which clusters are left out and drawn in groups.
@@ -176,6 +178,16 @@ def test_the_report_shows_a_sample_and_says_so(runs, tmp_path, request):
     assert galleries == expected and len(galleries) == 3
     page = write_report(scored, out=tmp_path / "report.html").read_text()
     assert "one unit in 60" in page
+
+
+def test_what_is_expected_of_a_unit_is_the_mean_of_the_others(runs, chunked):
+    scored, quality = score_run(RunFolder(runs / "dog")), COUNTED.card.qualities[0]
+    expected = compute_expected_qualities(
+        scored.records.select("unit", "value"), scored.records.select("unit", "group"), quality
+    )
+    found = collect_candidates(scored, quality, 3)
+    assert_frame_equal(found, expected.filter(expected["unit"].is_in(found["unit"].implode())), rel_tol=1e-12)
+    assert len(found) == FEW
 
 
 def test_a_second_answer_does_not_count_and_is_named(tmp_path, chunked):
