@@ -290,8 +290,8 @@ def _build_pager(query: Query, last: int, make_url: MakeURL) -> dict[str, Any]:
         return make_url(query.parameters(page=page))
 
     return {
-        "page": query.page,
-        "last": last,
+        "page": format_number(query.page, 0),
+        "last": format_number(last, 0),
         "first_page": to(1) if query.page > 1 else "",
         "before": to(query.page - 1) if query.page > 1 else "",
         "after": to(query.page + 1) if query.page < last else "",
