@@ -57,33 +57,34 @@ def fit_size(network: str, size: int) -> int:
 
 
 def run(given: argparse.Namespace) -> None:
-    """Run TOSS on every training, with several thresholds if asked to; on those of all images also the bias studies."""
-    lists = {"voc": given.test, "pairs": given.pairs}
-    common: dict[str, Any] = {"device": given.device, "progress": not given.quiet}
+    """Run TOSS on every training, with several thresholds if asked to, and on the floors.
+
+    The bias studies are run on trainings on all images and on prototypes.
+    """
+    runs = given.out / "runs"
+    data = {"voc": given.test, "pairs": given.pairs}
+    listed: dict[str, Any] = {"data": data, "folds": f"0-{given.folds - 1}", "subset": "available"}
+    studied = {**({"data": {"voc": given.test}} if given.drawn else listed), "pairs_a_class": given.pairs_a_class}
+    options = {
+        "toss": {**listed, "tiers": "1,2"}, "support": studied, "saliency": {**studied, "saliency": given.saliency},
+    }  # fmt: skip
+    studies = split(given.studies)
+    common: dict[str, Any] = {"progress": not given.quiet}
     for floor in split(given.floors):
         model, args = name_floor(floor, size=given.size, saliency=given.saliency)
-        hl.run(
-            "toss", model=model, model_args=args, data=lists, tiers="1,2", folds=f"0-{given.folds - 1}",
-            subset="available", out=given.out / "runs" / f"{floor}-floor-toss", progress=not given.quiet,
-        )  # fmt: skip
+        for name in studies if floor.startswith("prototype") else {"toss"} & {*studies}:
+            out = runs / f"{floor}-floor-{name}"
+            hl.run(BENCHMARKS[name], model=model, model_args=args, out=out, **options[name], **common)
+    common["device"] = given.device
     for one in choose(given):
         args = {"weights": str(given.out / "weights" / one.name / "fold{fold}"), "disk": str(given.disk)}
-        listed: dict[str, Any] = {"data": lists, "folds": f"0-{len(one.folds) - 1}", "subset": "available"}
-        studied = {**({"data": {"voc": given.test}} if given.drawn else listed), "pairs_a_class": given.pairs_a_class}
-        options = {
-            "toss": {**listed, "tiers": "1,2"}, "support": studied,
-            "saliency": {**studied, "saliency": given.saliency},
-        }  # fmt: skip
-        for name in split(given.studies):
-            if name == "toss" or one.selection == "all":
-                out = given.out / "runs" / f"{one.name}-{name}"
-                own = {**args, "null_masks": str(name == "support")}
-                hl.run(BENCHMARKS[name], model=one.network, model_args=own, out=out, **options[name], **common)
+        for name in studies if one.selection == "all" else {"toss"} & {*studies}:
+            own = {**args, "null_masks": str(name == "support")}
+            out = runs / f"{one.name}-{name}"
+            hl.run(BENCHMARKS[name], model=one.network, model_args=own, out=out, **options[name], **common)
         for threshold in split(given.thresholds):
-            hl.run(
-                "toss", model=one.network, model_args={**args, "threshold": threshold}, tiers="1",
-                out=given.out / "runs" / f"{one.name}{AT}{threshold}", **listed, **common,
-            )  # fmt: skip
+            own, out = {**args, "threshold": threshold}, runs / f"{one.name}{AT}{threshold}"
+            hl.run("toss", model=one.network, model_args=own, tiers="1", out=out, **listed, **common)
 
 
 def split(text: str) -> list[str]:
@@ -109,7 +110,7 @@ def main(words: list[str] | None = None) -> None:
     )
     verbs = parser.add_subparsers(dest="verb", required=True)
     for name, work in (("train", train), ("run", run), ("report", report)):
-        verb = verbs.add_parser(name, help=work.__doc__)
+        verb = verbs.add_parser(name, help=(work.__doc__ or "").partition("\n")[0])
         verb.set_defaults(work=work)
         verb.add_argument("--out", type=Path, required=True, help="folder of the study")
         verb.add_argument("--test", type=Path, required=True, help="VOC devkit of the test images")

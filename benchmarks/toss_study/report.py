@@ -56,6 +56,16 @@ def list_runs(study: Path, kind: str) -> dict[str, list[Any]]:
     return found
 
 
+def list_threshold_runs(study: Path) -> dict[str, list[Any]]:
+    """The runs with another threshold, those of all seeds together, by names such as `pfenet-all-at0.3`."""
+    found: dict[str, list[Any]] = {}
+    for folder in sorted((study / "runs").glob(f"*-seed*{AT}*")):
+        if (folder / "scores.json").is_file():
+            training, _, threshold = folder.name.rpartition(AT)
+            found.setdefault(f"{training.rpartition('-seed')[0]}{AT}{threshold}", []).append(hl.load(folder))
+    return found
+
+
 def join_seeds(scores: Sequence[Any]) -> dict[str, Any]:
     """The mean of a score over seeds, with an interval of 95 %."""
     values = np.array([one.value for one in scores])
@@ -88,15 +98,37 @@ def list_scores(runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 def list_compared(names: Sequence[str]) -> list[tuple[str, str]]:
     """Which methods are compared: each remedy with the training on all images, and that with each floor.
 
-    >>> list_compared(["pfenet-all", "pfenet-sgtss", "whole-image-floor"])
-    [('pfenet-sgtss', 'pfenet-all'), ('pfenet-all', 'whole-image-floor')]
+    >>> list_compared(["pfenet-all", "pfenet-sgtss", "whole-image-floor", "pfenet-all-at0.3", "pfenet-sgtss-at0.3"])
+    [('pfenet-sgtss', 'pfenet-all'), ('pfenet-all', 'whole-image-floor'), ('pfenet-sgtss-at0.3', 'pfenet-all-at0.3')]
     """
     floors = [name for name in names if name.endswith(FLOOR)]
     pairs = []
-    for base in (name for name in names if name.endswith(f"-{ALL}")):
-        remedies = [f"{base.removesuffix(ALL)}{selection}" for selection in SELECTIONS[1:]]
-        pairs += [(remedy, base) for remedy in remedies if remedy in names] + [(base, floor) for floor in floors]
+    for base in names:
+        method, at, threshold = base.partition(AT)
+        if method.endswith(f"-{ALL}"):
+            remedies = [f"{method.removesuffix(ALL)}{selection}{at}{threshold}" for selection in SELECTIONS[1:]]
+            pairs += [(remedy, base) for remedy in remedies if remedy in names]
+            pairs += [(base, floor) for floor in floors if not at]
     return pairs
+
+
+def match_areas(runs: Mapping[str, Sequence[Any]]) -> list[tuple[str, str]]:
+    """Each remedy, and the training on all images with the threshold that gives it masks of the most similar area."""
+    pairs = []
+    for remedy in (name for name in runs if AT not in name and name.endswith(SELECTIONS[1:])):
+        base = f"{remedy.split('-')[0]}-{ALL}"
+        known = [name for name in runs if name == base or name.startswith(f"{base}{AT}")]
+        nearest = min(known, key=lambda name: abs(measure_area(runs[name]) - measure_area(runs[remedy])), default=base)
+        pairs += [(remedy, nearest)] if nearest != base else []
+    return pairs
+
+
+def measure_area(seeds: Sequence[Any]) -> float:
+    """The mean share of the query that the masks of tier 1 cover."""
+    import polars as pl
+
+    share = pl.col("predicted") / pl.col("pixels")
+    return float(np.mean([run.records.filter(pl.col("tier") == 1).select(share).to_series().mean() for run in seeds]))
 
 
 def compare_methods(runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
@@ -105,7 +137,7 @@ def compare_methods(runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     `smallest` is the least effect that would be found at a level of .05 with a power of .8.
     """
     rows = []
-    for name, less in list_compared(list(runs)):
+    for name, less in [*list_compared(list(runs)), *match_areas(runs)]:
         first, second = runs[name], runs[less]
         if not less.endswith(FLOOR):
             seeds = min(len(first), len(second))
@@ -125,28 +157,23 @@ def compare_methods(runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def list_thresholds(study: Path, runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """A row per run of tier 1: how large its masks are, by the probability above which a pixel is of the class."""
+def list_masks(runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """A row per run of tier 1: its LCA and HCA, and how large its masks are."""
     import polars as pl
 
-    known = [(run.folder.name.removesuffix("-toss"), 0.5, run) for seeds in runs.values() for run in seeds]
-    for folder in sorted((study / "runs").glob(f"*{AT}*")):
-        name, _, probability = folder.name.rpartition(AT)
-        if (folder / "scores.json").is_file():
-            known.append((name, float(probability), hl.load(folder)))
     rows = []
-    for name, threshold, run in sorted(known, key=lambda one: one[:2]):
-        own = run.records.filter(pl.col("tier") == 1)
-        sums = {column: int(own[column].sum()) for column in ("intersection", "predicted", "truth")}
-        lca, hca = (run.scores[score] for score in ("lca", "hca"))
-        rows.append(
-            {"training": name, "threshold": threshold, "lca": lca.value, "low": lca.low,
-             "high": lca.high, "hca": hca.value, "empty": float((own["predicted"] == 0).mean()),
-             "predicted_share": float((own["predicted"] / own["pixels"]).mean()),
-             "true_share": float((own["truth"] / own["pixels"]).mean()),
-             "precision": sums["intersection"] / max(sums["predicted"], 1),
-             "recall": sums["intersection"] / sums["truth"]}
-        )  # fmt: skip
+    for name, seeds in runs.items():
+        for run in seeds:
+            own = run.records.filter(pl.col("tier") == 1)
+            sums = {column: int(own[column].sum()) for column in ("intersection", "predicted", "truth")}
+            rows.append(
+                {"method": name.partition(AT)[0], "threshold": name.partition(AT)[2] or "0.5", "run": run.folder.name,
+                 "lca": run.scores["lca"].value, "hca": run.scores["hca"].value,
+                 "empty": float((own["predicted"] == 0).mean()), "predicted_share": measure_area([run]),
+                 "true_share": float((own["truth"] / own["pixels"]).mean()),
+                 "precision": sums["intersection"] / max(sums["predicted"], 1),
+                 "recall": sums["intersection"] / sums["truth"]}
+            )  # fmt: skip
     return rows
 
 
@@ -220,15 +247,17 @@ def draw_followed(run: Any, count: int = 4, side: int = 230) -> PIL.Image.Image:
     plain = run.records.filter((pl.col("condition") == "plain") & (pl.col("salient") > 0) & (pl.col("predicted") > 0))
     ranked = plain.with_columns(lead.alias("lead")).sort("lead", descending=True).unique("class", maintain_order=True)
     units = ranked["unit"].to_list()[:count]
-    sheet = PIL.Image.new("RGB", (3 * side, 18 + len(units) * side), "white")
+    rows = [[PIL.Image.fromarray(paint(picture)) for picture in run.unit(unit).pictures[:3]] for unit in units]
+    for tile in (tile for row in rows for tile in row):
+        tile.thumbnail((side - 6, side - 6))
+    heights = [max(tile.height for tile in row) + 6 for row in rows]
+    sheet = PIL.Image.new("RGB", (3 * side, 18 + sum(heights)), "white")
     pen = PIL.ImageDraw.Draw(sheet)
     for column, title in enumerate(("support and its mask", "query and the target", "what the network found")):
         pen.text((column * side + 4, 3), title, fill="black")
-    for row, unit in enumerate(units):
-        for column, picture in enumerate(run.unit(unit).pictures[:3]):
-            tile = PIL.Image.fromarray(paint(picture))
-            tile.thumbnail((side - 6, side - 6))
-            sheet.paste(tile, (column * side + 3, 18 + row * side + 3))
+    for place, row in enumerate(rows):
+        for column, tile in enumerate(row):
+            sheet.paste(tile, (column * side + 3, 18 + sum(heights[:place]) + 3))
     return sheet
 
 
@@ -236,19 +265,20 @@ def paint(picture: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The picture with its mask in colour."""
     image = np.array(picture.image, np.float64)
     if picture.mask is not None:
-        image[picture.mask] = 0.45 * image[picture.mask] + 0.55 * np.array([255, 60, 30])
+        image[picture.mask] = 0.45 * image[picture.mask] + 0.55 * np.array([255, 0, 200])
     return image.astype(np.uint8)
 
 
 def write_report(study: Path, docs: Path | None, train: Path, test: Path) -> str:
     """Write tables and pictures beside the study and, where `docs` is given, there; the scores as text."""
     runs = {kind: list_runs(study, kind) for kind in KINDS}
+    masks = {**runs["toss"], **list_threshold_runs(study)}
     tables: dict[str, list[dict[str, Any]]] = {
         "scores": list_scores(runs["toss"]),
-        "differences": compare_methods(runs["toss"]),
+        "differences": compare_methods(masks),
         "support": list_scores(runs["support"]),
         "saliency": list_scores(runs["saliency"]),
-        "thresholds": list_thresholds(study, runs["toss"]),
+        "masks": list_masks(masks),
         "training": read_curves(study),
     }
     charts: dict[str, Any] = {"scores": draw_scores(tables["scores"]), "training": draw_curves(tables["training"])}
