@@ -6,6 +6,7 @@ Nothing on a page depends on the time of rendering, so that the same run gives t
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import re
@@ -36,6 +37,7 @@ from hardlook.report.scorecard_tables import (
 from hardlook.report.statements import choose_headline_scores, describe_run, describe_slices
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from markupsafe import Markup
 
 _MAX_PLAIN_GALLERIES = 2
@@ -346,19 +348,24 @@ def render_template(template: str, **values: object) -> str:
     The stylesheet, the script and the Content-Security-Policy are added here. The policy names the script by its hash,
     so that a script in a label could not run even if escaping failed.
     """
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
     style, script = stylesheet() + _read("style.css"), _read("table.js") + _read("folding.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     policy = (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
         f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     )
-    return environment.from_string(_read(template)).render(
-        style=Markup(style), script=Markup(script), policy=Markup(policy), **values
-    )
+    return _load_template(template).render(style=Markup(style), script=Markup(script), policy=Markup(policy), **values)
+
+
+@functools.cache
+def _load_template(name: str) -> Template:
+    """The template of that file name, compiled."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    return environment.from_string(_read(name))
 
 
 def _read(name: str) -> str:
