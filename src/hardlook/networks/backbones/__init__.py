@@ -18,10 +18,9 @@ from torch import nn
 from hardlook.errors import OptionError
 from hardlook.networks.backbones.bdc import ResNet12Bdc, ResNet18Bdc
 from hardlook.networks.backbones.convolutional import Conv32F, Conv64F, R2D2Embedding
-from hardlook.networks.backbones.resnet import ResNet10, ResNet18, ResNet50
+from hardlook.networks.backbones.resnet import ResNet10, ResNet18, ResNet50, WideResNet
 from hardlook.networks.backbones.resnet12 import ResNet12, ResNet12Appendix, ResNet12Mtl, ResNet12NoLastShortcut
 from hardlook.networks.backbones.vision_transformer import VisionTransformer
-from hardlook.networks.backbones.wide_resnet import WideResNet
 
 Output = Literal["vectors", "maps", "tokens"]
 """What a backbone returns of n images: (n, D) vectors, (n, C, h, w) maps, or (n, 1 + patches, D) tokens."""
