@@ -22,7 +22,7 @@ from hardlook.networks.open_vocabulary.fc_clip import (
     segment_panoptic,
     segment_semantic,
 )
-from hardlook.networks.open_vocabulary.mask_decoder import compare
+from hardlook.networks.open_vocabulary.fc_clip_decoders import compare
 
 GOLDENS = {"fcclip_convnext_large": "convnext_large_d_320", "fcclip_resnet50": "RN50"}
 

@@ -16,8 +16,7 @@ from torch.nn import functional
 from hardlook.networks.open_vocabulary.clip_convnext import CONVNEXT_SIZES, CLIPConvNeXt
 from hardlook.networks.open_vocabulary.clip_resnet import RESNET_SIZES, CLIPResNet
 from hardlook.networks.open_vocabulary.clip_text import CLIP, TEXT_SIZES
-from hardlook.networks.open_vocabulary.mask_decoder import MaskDecoder, compare
-from hardlook.networks.open_vocabulary.pixel_decoder import PixelDecoder
+from hardlook.networks.open_vocabulary.fc_clip_decoders import MaskDecoder, PixelDecoder, compare
 
 MEAN = (122.7709383, 116.7460125, 104.09373615)
 DEVIATION = (68.5005327, 66.6321579, 70.32316305)
