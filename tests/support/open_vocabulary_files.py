@@ -7,7 +7,7 @@ taken away from both, so that pictures have several labels.
 import torch
 from tiny_fc_clip import TINY, write_tokenizer
 
-from hardlook.models.open_vocabulary.clip_tokens import spell
+from hardlook.models.open_vocabulary.text_features import spell
 from hardlook.models.transformers_folder import pad_tokens
 from hardlook.networks.open_vocabulary import cat_seg_checkpoints, fc_clip_checkpoints, san_checkpoints
 from hardlook.networks.open_vocabulary.fc_clip import TextClassifier

@@ -2,7 +2,7 @@
 
 import json
 
-from hardlook.models.open_vocabulary.clip_tokens import END, START
+from hardlook.models.open_vocabulary.text_features import END, START
 
 TINY = "tiny"
 

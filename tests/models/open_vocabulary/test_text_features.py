@@ -1,13 +1,22 @@
-"""Vectors of words: means over prompts, and what is found on disk the next time."""
+"""Words as tokens, spelt as transformers does without merges; as means over prompts; what is found on disk again."""
 
 import numpy as np
 import pytest
+from tiny_fc_clip import write_tokenizer
 
 torch = pytest.importorskip("torch")
 
-from hardlook.errors import OptionError  # noqa: E402
+from hardlook.errors import ModelError, OptionError  # noqa: E402
 from hardlook.models.open_vocabulary.free_words import read_free_words  # noqa: E402
-from hardlook.models.open_vocabulary.text_features import encode_words, make_encoder, open_tokenizer  # noqa: E402
+from hardlook.models.open_vocabulary.text_features import (  # noqa: E402
+    END,
+    START,
+    ClipTokenizer,
+    encode_words,
+    make_encoder,
+    open_tokenizer,
+    spell,
+)
 from hardlook.networks.open_vocabulary.clip_text import CLIP, TextSize  # noqa: E402
 
 
@@ -25,6 +34,22 @@ class Counting:
 @pytest.fixture
 def encode():
     return Counting()
+
+
+def test_spelling_is_what_a_tokenizer_without_merges_does(tmp_path):
+    pytest.importorskip("transformers")
+    tokenizer = ClipTokenizer(write_tokenizer(tmp_path / "clip"))
+    texts = ["a photo of a dog.", "There is a SMALL zebra  in 2 scenes!", "Bär, lamp-post", "x" * 200]
+    assert tokenizer(texts) == [spell(text) for text in texts]
+    assert tokenizer(["a cat"]) == [[START, 320, 512, 339, END]]  # c and a are one token by the file's merge
+
+
+def test_a_folder_without_clips_tokenizer_is_refused(tmp_path):
+    pytest.importorskip("transformers")
+    with pytest.raises(ModelError, match=r"no tokenizer of CLIP"):
+        ClipTokenizer(tmp_path)
+    with pytest.raises(ModelError, match=f"the token {START - 1}, with CLIP it is {END}"):
+        ClipTokenizer(write_tokenizer(tmp_path / "other", end=START - 1))
 
 
 def test_a_name_has_the_mean_of_its_prompts_unit_vectors(encode, tmp_path):

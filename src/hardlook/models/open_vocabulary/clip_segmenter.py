@@ -15,9 +15,9 @@ from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
 from hardlook.models.identity import sources_of
 from hardlook.models.interactive.sam_session import check_device_and_batch
-from hardlook.models.open_vocabulary import clip_tokens
+from hardlook.models.open_vocabulary import text_features
 from hardlook.models.open_vocabulary.free_words import FreeWords
-from hardlook.models.open_vocabulary.text_features import encode_words, make_encoder, open_tokenizer
+from hardlook.models.open_vocabulary.text_features import TOKENIZER_FILES, encode_words, make_encoder, open_tokenizer
 from hardlook.models.roles import Image
 from hardlook.models.torch_inference import Precision
 from hardlook.models.transformers_folder import check_folder
@@ -60,7 +60,7 @@ class Parameters:
             raise OptionError("a file tells its size", remedy=f"leave size out, or give weights={RANDOM}1")
         if clip is not None and (folder := Path(clip).expanduser()).is_dir():
             clip = _find_weights(folder)
-            tokenizer = tokenizer or (folder if all((folder / name).is_file() for name in clip_tokens.FILES) else None)
+            tokenizer = tokenizer or (folder if all((folder / name).is_file() for name in TOKENIZER_FILES) else None)
         return cls(tuple(Path(one).expanduser() for one in (weights, clip) if one is not None), tokenizer)
 
     def describe(self) -> str:
@@ -106,7 +106,7 @@ class ClipSegmenter:
         tokenize, files = open_tokenizer(parameters.tokenizer, random=parameters.seed is not None)
         self.weights_files: tuple[Path, ...] = (*words.files, *parameters.files, *files)
         # Vectors that other code made are not taken from the cache.
-        code = hash_sources(sorted({*sources_of(type(tower)), Path(clip_tokens.__file__)}))
+        code = hash_sources(sorted({*sources_of(type(tower)), Path(text_features.__file__)}))
         whose = [type(network).__name__, parameters.seed, parameters.size, code, *parameters.files, *files]
         encode = make_encoder(tower, tokenize, device, precision)
         self.text = encode_words(words, encode, tower=whose, device=device, precision=precision)

@@ -20,9 +20,9 @@ from hardlook.errors import OptionError
 from hardlook.fingerprints import hash_value
 from hardlook.models.families.words import normalise_name, read_words
 from hardlook.models.open_vocabulary.clip_segmenter import ClipSegmenter, Parameters, check_options, resize_image
-from hardlook.models.open_vocabulary.clip_tokens import FILES
 from hardlook.models.open_vocabulary.free_words import VILD_TEMPLATES, read_free_words
 from hardlook.models.open_vocabulary.proposals import PROMPTABLE, Proposals, build_proposer, propose
+from hardlook.models.open_vocabulary.text_features import TOKENIZER_FILES
 from hardlook.models.roles import Image, LabelMap
 from hardlook.models.torch_inference import Precision, exact_inference
 from hardlook.models.transformers_folder import check_folder
@@ -257,7 +257,7 @@ class _Given:
         if not path.is_dir():
             return (path,), (), self.quick, self.tokenizer
         config, quick, parts = _read_folder(path)
-        beside = path if all((path / name).is_file() for name in FILES) else None
+        beside = path if all((path / name).is_file() for name in TOKENIZER_FILES) else None
         return parts, (config,), quick, self.tokenizer or beside
 
 
