@@ -16,7 +16,7 @@ from hardlook.models.interactive.checkpoint_folder import (
     identify_outline,
 )
 from hardlook.models.interactive.mobile_sam import build_network
-from hardlook.models.interactive.sam2_checkpoints import SIZES as SAM2_SIZES
+from hardlook.models.interactive.sam2 import SIZES as SAM2_SIZES
 from hardlook.networks.interactive.checkpoints import FAMILIES, Checkpoint, read_outline
 from hardlook.networks.interactive.ritm import RITM
 

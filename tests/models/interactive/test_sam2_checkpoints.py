@@ -6,9 +6,8 @@ import pytest
 from tiny_sam import SIDE, network, picture, prompts
 
 from hardlook.errors import ModelError
-from hardlook.models.interactive import sam2_checkpoints
-from hardlook.models.interactive.sam2 import Sam2
-from hardlook.models.interactive.sam2_checkpoints import SIZES, HieraSize, find_size, read_config
+from hardlook.models.interactive import sam2
+from hardlook.models.interactive.sam2 import SIZES, HieraSize, Sam2, find_size, read_config
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -59,7 +58,7 @@ def authors_state(made):
 def made(monkeypatch):
     """A small network whose size counts as published, and whose two position tables are one."""
     size = HieraSize("minute", (1, 1, 2, 2), (4, 4, 4, 2), (3,), SIDE)
-    monkeypatch.setitem(sam2_checkpoints.SIZES, (8, 5), size)
+    monkeypatch.setitem(sam2.SIZES, (8, 5), size)
     made = network("sam2")
     made.shared_image_embedding.positional_embedding.copy_(made.prompt_encoder.shared_embedding.positional_embedding)
     return made

@@ -117,7 +117,7 @@ def identify_outline(outline: Checkpoint) -> FoundCheckpoint:
     """The model and the size of a checkpoint whose tensors need no values."""
     path, name = outline.path, _get_stem(outline.path)
     if "image_encoder.trunk.pos_embed_window" in outline.state:
-        from hardlook.models.interactive.sam2_checkpoints import ONLY_IN_21, find_size
+        from hardlook.models.interactive.sam2 import ONLY_IN_21, find_size
 
         require("transformers", extra="hf")
         version = "2.1" if any(one.startswith(ONLY_IN_21) for one in outline.state) else "2"
