@@ -115,6 +115,19 @@ def test_a_run_without_records_has_no_chunks(tmp_path):
     assert ordered.stored == 0 and list(ordered.iterate(COLUMNS)) == []
 
 
+def test_parts_may_be_added_while_others_are_read(tmp_path, monkeypatch):
+    write_parts(tmp_path, [[("a", 1)], [("b", 2)]])
+    original = ordered_records.list_parts
+
+    def add_after(path):
+        parts = original(path)
+        write_parts(tmp_path, [[("c", 3)]])
+        return parts
+
+    monkeypatch.setattr(ordered_records, "list_parts", add_after)
+    assert join(OrderedRecords(RunFolder(tmp_path), SCHEMA, "ours"))[0]["unit"].to_list() == ["a", "b"]
+
+
 def test_damage_is_named(tmp_path):
     folder = write_parts(tmp_path, [[("a", 1)], [("b", 2)]])
     ordered = OrderedRecords(folder, SCHEMA, "ours")

@@ -144,7 +144,9 @@ def test_a_stored_table_has_the_summaries_of_one_in_memory(rows):
             theirs.constant, theirs.low, theirs.high, theirs.values,
         )  # fmt: skip
     assert stored.rows([len(rows) - 1, 0]) == [named[-1], named[0]] and stored.row(0) == named[0]
-    assert stored.nbytes == 0 < table.nbytes and stored.rows([]) == []
+    assert stored.rows([]) == []
+    # What a table in a file keeps counts as well, or tables of a growing run would never be forgotten.
+    assert table.nbytes > 0 and stored.nbytes >= stored._orders.max_size + stored._selections.max_size
 
 
 @pytest.mark.parametrize("stored", [False, True])

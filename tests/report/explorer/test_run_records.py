@@ -1,6 +1,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -87,8 +88,50 @@ def test_the_table_of_very_many_units_stays_in_its_file(copied, monkeypatch):
     stored = load_record_frame(many)
     assert isinstance(stored, pl.LazyFrame)
     assert_frame_equal(stored.collect(), expected)
-    monkeypatch.setattr(run_records, "store_record_frame", lambda *_: pytest.fail("it was made again"))
+    monkeypatch.setattr(run_records, "store_frames", lambda *_: pytest.fail("it was made again"))
     assert_frame_equal(load_record_frame(many).collect(), expected)
+    # A cache that cannot be written is read.
+    monkeypatch.setattr(Path, "touch", lambda path: (_ for _ in ()).throw(PermissionError(path)))
+    assert_frame_equal(load_record_frame(many).collect(), expected)
+
+
+@pytest.fixture
+def many(copied, tmp_path, monkeypatch):
+    """The state of a run that counts as one of very many units, with a cache of its own."""
+    monkeypatch.setattr(run_records, "MOST_IN_MEMORY", 3)
+    monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path / "cache"))
+    return replace(state_of(copied)[1], units=8)
+
+
+def test_parts_that_come_while_a_stored_table_is_made_are_not_in_it(many):
+    (part,) = many.paths
+    pl.read_parquet(part)[:2].with_columns(unit=pl.col("unit") + "x").write_parquet(part.with_name("part-0.parquet"))
+    rows = load_record_frame(many).collect().to_dicts()
+    assert len(rows) == len(pl.read_parquet(part))
+    assert all(read_whole_record(many, row)["unit"] == row["unit"] for row in rows)
+
+
+def test_a_stored_table_that_was_damaged_is_made_again(many):
+    expected = load_record_frame(many).collect()
+    run_records.get_cached_path(many.fingerprint).write_bytes(b"half a file")
+    assert_frame_equal(load_record_frame(many).collect(), expected)
+
+
+def test_another_server_may_remove_old_tables_meanwhile(many, monkeypatch):
+    folder = run_records.get_cache_folder()
+    folder.mkdir(parents=True)
+    (folder / "removed.parquet").symlink_to("gone")
+    monkeypatch.setattr(run_records, "build_record_frame", lambda state: pytest.fail("it was read into memory"))
+    assert isinstance(load_record_frame(many), pl.LazyFrame)
+
+
+def test_qualities_that_fail_are_an_error_of_the_run(many):
+    def fail(records, options):
+        raise ValueError("no such column")
+
+    broken = replace(many, benchmark=replace(many.benchmark, qualities=fail))
+    with pytest.raises(RunError, match="no such column"):
+        load_record_frame(broken)
 
 
 def test_without_a_cache_the_table_of_very_many_units_is_in_memory(copied, tmp_path, monkeypatch):

@@ -67,6 +67,16 @@ def test_pairs_are_counted_over_units_that_both_have(copied, stored):
     assert [row["difference"] for row in rows] == [row["first"] - row["second"] for row in rows]
 
 
+def test_a_run_without_records_shares_no_units(copied, stored):
+    (copied / "seg" / "ragged" / "records" / "part-5.parquet").unlink()
+    data = RunData(copied)
+    first, second = (
+        next(run for run in data.index.runs() if run.name == f"seg/{name}") for name in ("strange", "ragged")
+    )
+    pair = data.pair(first, second, "image-miou")
+    assert pair.is_stored and (len(pair.table), pair.only_first, pair.only_second) == (0, len(data.table(first)), 0)
+
+
 def test_a_table_whose_file_was_removed_is_made_again(made, keys, stored):
     data = RunData(made)
     run = data.run(keys["strange"])

@@ -22,7 +22,6 @@ from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.record_store import (
     drop_repeated_units,
     find_contradicting_units,
-    iterate_record_parts,
     keep_first_records,
     list_parts,
     read_own_part,
@@ -57,16 +56,25 @@ class _Part:
 class OrderedRecords:
     """The records of a run, one per unit, in the order of the units; where a unit has several, that of the first part.
 
-    `others` counts by part the records with another fingerprint than `answers`, which are not among these. `stored`
-    counts the run's own rows, second records of a unit included.
+    `parts` are those that are read, by name: by default all that the run has now, so that another process can add more
+    meanwhile. `others` counts by part the records with another fingerprint than `answers`, which are not among these.
+    `stored` counts the run's own rows, second records of a unit included.
     """
 
-    def __init__(self, folder: RunFolder, schema: RecordSchema, answers: str, *, rows: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        schema: RecordSchema,
+        answers: str,
+        *,
+        parts: Sequence[Path] | None = None,
+        rows: int | None = None,
+    ) -> None:
         self.folder, self.schema, self.answers, self.rows = folder, schema, answers, rows or ROWS
         self.others: dict[Path, int] = {}
         self._parts: list[_Part] = []
-        places = {path: place for place, path in enumerate(list_parts(folder.records_path))}
-        for path, own, others in iterate_record_parts(folder, schema, answers, ("unit",)):
+        for place, path in enumerate(list_parts(folder.records_path) if parts is None else parts):
+            own, others = read_own_part(path, schema, answers, ("unit",))
             if others:
                 self.others[path] = others
             if len(own):
@@ -74,7 +82,7 @@ class OrderedRecords:
                 step = max(1, len(units) // _SAMPLED_IDS)
                 ends = (str(units.min()), str(units.max()))
                 ids = tuple(units.gather_every(step).to_list())
-                self._parts.append(_Part(path, places[path], len(own), *ends, ids))
+                self._parts.append(_Part(path, place, len(own), *ends, ids))
         self._parts.sort(key=lambda part: (part.first, part.place))
 
     @property

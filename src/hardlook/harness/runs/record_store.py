@@ -123,19 +123,12 @@ def read_all_records(
     import polars as pl
 
     frames, others = [pl.DataFrame(schema={name: schema.polars_schema()[name] for name in columns})], {}
-    for part, own, count in iterate_record_parts(folder, schema, answers, columns):
+    for part in list_parts(folder.records_path):
+        own, count = read_own_part(part, schema, answers, columns)
         if count:
             others[part] = count
         frames.append(own if units is None else own.filter(pl.col("unit").is_in(list(units))))
     return pl.concat(frames), others
-
-
-def iterate_record_parts(
-    folder: RunFolder, schema: RecordSchema, answers: str, columns: Sequence[str]
-) -> Iterator[tuple[Path, pl.DataFrame, int]]:
-    """Yield for each part, by name, what `read_own_part` reads of it."""
-    for part in list_parts(folder.records_path):
-        yield part, *read_own_part(part, schema, answers, columns)
 
 
 def read_own_part(

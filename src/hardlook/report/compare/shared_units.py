@@ -128,8 +128,10 @@ class SharedChunks:
 
     def __iter__(self) -> Iterator[list[pl.DataFrame]]:
         """Yield tables of the same units, one for each table."""
-        chunks = [iter(table) for table in self.tables]
-        waiting = [next(one) for one in chunks]
+        import polars as pl
+
+        chunks, nothing = [iter(table) for table in self.tables], pl.DataFrame(schema={"unit": pl.String()})
+        waiting = [next(one, nothing) for one in chunks]
         while all(map(len, waiting)):
             # Up to the first of the last units, every table has been read.
             last = min(rows["unit"][-1] for rows in waiting)

@@ -104,20 +104,18 @@ def summarize_field(frame: pl.DataFrame, field: Field) -> FieldSummary:
 
 
 def summarize_stored_field(lazy: pl.LazyFrame, count: int, field: Field) -> FieldSummary:
-    """The same of a column that stays in its file; of numbers it only says whether they are all the same."""
+    """The same of a column that stays in its file; of measurements it only says whether all are the same."""
     import polars as pl
 
     if field.kind == "unit":
         return FieldSummary(count)
     column = pl.col(field.key)
+    if field.kind == "slice":
+        return summarize_field(lazy.select(column.unique()).collect(engine="streaming"), field)
     ends = lazy.select(low=column.min(), high=column.max(), missing=column.null_count()).collect(engine="streaming")
     first, last, missing = ends.row(0)
     low, high = (None if end is None or not field.numeric else float(end) for end in (first, last))
-    if field.kind != "slice":
-        return FieldSummary(1 if first == last and missing in (0, count) else 2, low, high)
-    values = lazy.select(column.unique()).collect(engine="streaming").to_series()
-    listed = values.drop_nulls().sort().to_list() if len(values) <= MAX_LISTED else ()
-    return FieldSummary(len(values), low, high, tuple(map(format_slice_value, listed)))
+    return FieldSummary(1 if first == last and missing in (0, count) else 2, low, high)
 
 
 def format_slice_value(value: object) -> str:

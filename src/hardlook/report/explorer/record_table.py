@@ -89,8 +89,8 @@ class RecordTable:
 
     @property
     def nbytes(self) -> int:
-        """The memory that its rows take."""
-        return 0 if self.frame is None else int(self.frame.estimated_size())
+        """The memory that its rows take; of rows in a file what is kept of their numbers, at most."""
+        return 2 * _KEPT_BYTES if self.frame is None else int(self.frame.estimated_size())
 
     def _collect(self, lazy: pl.LazyFrame) -> pl.DataFrame:
         return lazy.collect() if self.frame is not None else lazy.collect(engine="streaming")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
-import threading
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -109,12 +110,9 @@ def load_record_frame(state: RunState) -> pl.DataFrame | pl.LazyFrame:
     cached = get_cached_path(state.fingerprint)
     with contextlib.suppress(OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         if state.units > MOST_IN_MEMORY:
-            if not cached.is_file():
-                store_record_frame(state, cached)
-            cached.touch()
-            return pl.scan_parquet(cached)
+            return keep_stored_frame(state.fingerprint, _iterate_frames(state), _list_types(state))
         frame = pl.read_parquet(cached)
-        cached.touch()
+        _mark_used(cached)
         return _encode_texts(frame, state.fields)
     frame = build_record_frame(state)
     # Without a cache the table is built again at the next start.
@@ -126,51 +124,40 @@ def load_record_frame(state: RunState) -> pl.DataFrame | pl.LazyFrame:
     return _encode_texts(frame, state.fields)
 
 
-def store_record_frame(state: RunState, path: Path) -> None:
-    """Write the table to a file, a chunk of records at a time."""
-    ordered = OrderedRecords(state.folder, state.benchmark.schema, state.answers)
-    located = ordered.iterate_located(state.benchmark.schema.light)
-    store_frames(path, (_take_columns(records, state) for records in located), _list_types(state))
-
-
 def keep_stored_frame(name: str, frames: Iterable[pl.DataFrame], types: Mapping[str, Any]) -> pl.LazyFrame:
-    """The table of that name in the cache, which is made from these frames where it is not there."""
+    """The table of that name in the cache, which is made from these frames where it is not there or damaged."""
     import polars as pl
 
     path = get_cached_path(name)
-    if not path.is_file():
+    try:
+        pl.read_parquet_schema(path)
+    except (OSError, pl.exceptions.PolarsError):
         store_frames(path, frames, types)
-    path.touch()
+    _mark_used(path)
     return pl.scan_parquet(path)
+
+
+def _mark_used(path: Path) -> None:
+    """Let a table of the cache be among the last that are removed; of a cache that is read-only none is."""
+    with contextlib.suppress(OSError):
+        path.touch()
 
 
 def store_frames(path: Path, frames: Iterable[pl.DataFrame], types: Mapping[str, Any]) -> None:
     """Write tables one after the other to a file of the cache, of which a few are in memory at a time."""
     import polars as pl
-    from polars.io.plugins import register_io_source
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    errors: list[HardlookError] = []
-
-    def iterate(*_: Any) -> Iterator[pl.DataFrame]:
-        try:
-            yield from frames
-        except HardlookError as error:
-            errors.append(error)
-            raise
-
-    try:
-        lazy = register_io_source(iterate, schema=types)
-        lazy.sink_parquet(unfinished, row_group_size=ROWS_PER_GROUP)
-        unfinished.replace(path)
-    except pl.exceptions.PolarsError:
-        # An error of the frames comes as one of polars, without its file and remedy.
-        if errors:
-            raise errors[0] from None
-        raise
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as folder:
+        # Frames come from queries of their own, and one query within another can wait for its own thread for ever:
+        # each frame is written by itself, and then all are joined.
+        files = []
+        for number, frame in enumerate(itertools.chain([pl.DataFrame(schema=types)], frames)):
+            files.append(Path(folder) / f"part-{number}.parquet")
+            frame.write_parquet(files[-1])
+        joined = Path(folder) / "joined.parquet"
+        pl.scan_parquet(files).sink_parquet(joined, row_group_size=ROWS_PER_GROUP)
+        joined.replace(path)
     _drop_oldest(path.parent)
 
 
@@ -195,11 +182,23 @@ def build_record_frame(state: RunState) -> pl.DataFrame:
     """Build the table from the run's parts, about `AT_ONCE` records at a time."""
     import polars as pl
 
-    empty = pl.DataFrame(schema=_list_types(state))
-    what, remedy = "the records have other types than they are written with", "`hardlook verify` names the part"
-    with reading(state.folder.records_path.name, what, remedy=remedy, kind=RunError):
+    with _reading_records(state):
+        empty = pl.DataFrame(schema=_list_types(state))
         frames = [_take_columns(records, state) for records in _iterate_chunks(state, _locate_units(state))]
         return pl.concat([empty, *frames]).sort("unit")
+
+
+def _iterate_frames(state: RunState) -> Iterator[pl.DataFrame]:
+    """The rows of the same table in their order, a chunk at a time."""
+    with _reading_records(state):
+        ordered = OrderedRecords(state.folder, state.benchmark.schema, state.answers, parts=state.paths)
+        for records in ordered.iterate_located(state.benchmark.schema.light):
+            yield _take_columns(records, state)
+
+
+def _reading_records(state: RunState) -> reading:
+    what, remedy = "the records have other types than they are written with", "`hardlook verify` names the part"
+    return reading(state.folder.records_path.name, what, remedy=remedy, kind=RunError)
 
 
 def _locate_units(state: RunState) -> pl.DataFrame:
@@ -278,9 +277,11 @@ def _read_content(path: Path) -> bytes:
 
 
 def _drop_oldest(folder: Path) -> None:
-    tables = sorted(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in tables[MAX_CACHED_TABLES:]:
-        path.unlink(missing_ok=True)
+    # Another server may be removing the same tables.
+    with contextlib.suppress(FileNotFoundError):
+        tables = sorted(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in tables[MAX_CACHED_TABLES:]:
+            path.unlink()
 
 
 def read_whole_record(state: RunState, row: Mapping[str, Any]) -> Record:
