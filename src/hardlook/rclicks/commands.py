@@ -271,10 +271,10 @@ def train(
 
       hardlook clicks train --scenes 40 --epochs 2 --width small --size 96 --out trial
     """
-    from hardlook.rclicks.training.folder import train_in_folder
-    from hardlook.rclicks.training.preparation import check_device, split_samples
+    from hardlook.rclicks.training.folder import check_device, train_in_folder
     from hardlook.rclicks.training.report import write_training
     from hardlook.rclicks.training.settings import TrainingSettings
+    from hardlook.rclicks.training.split import split_samples
     from hardlook.rclicks.user_clicks.loading import EXIT_SOME_UNREAD
     from hardlook.rclicks.user_clicks.readings import TRAINING, choose_readings
 
@@ -354,9 +354,9 @@ def ablation(
       hardlook clicks ablation --sigma 2,20 --scenes 5 --epochs 1 --width small --size 64 --draws 2 --out trial
     """
     from hardlook.rclicks.training.ablation import evaluate_sigmas, parse_sigmas, settings_to_json, write_ablation
-    from hardlook.rclicks.training.folder import train_in_folder
-    from hardlook.rclicks.training.preparation import check_device, split_samples
+    from hardlook.rclicks.training.folder import check_device, train_in_folder
     from hardlook.rclicks.training.settings import TrainingSettings
+    from hardlook.rclicks.training.split import split_samples
     from hardlook.rclicks.user_clicks.loading import EXIT_SOME_UNREAD
 
     _check_choice("--width", width, ("base", "small"))

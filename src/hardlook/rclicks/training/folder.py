@@ -1,27 +1,32 @@
-"""One training in its folder: settings that fit what is there, usable samples, the network."""
+"""One training in its folder: a device that is there, settings that fit what the folder holds, the network."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hardlook.errors import ChangedRun, DataError, ModelError, OptionError
+from hardlook.extras import require
+from hardlook.fingerprints import hash_file
 from hardlook.harness.runs.evaluation import pin_threads
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import open_progress
 from hardlook.rclicks.training.loop import TrainingResult, train
-from hardlook.rclicks.training.preparation import (
-    SAMPLE_COUNTS,
-    SETTINGS_FILE,
-    TrainingSplit,
-    backbone_fingerprint,
-    check_same_settings,
-    drop_unusable,
-    find_architecture,
-)
 from hardlook.rclicks.training.settings import TrainingSettings
-from hardlook.rclicks.training.state import LAST, read_progress
+from hardlook.rclicks.training.split import TrainingSplit, drop_unusable
+from hardlook.rclicks.training.state import HISTORY, LAST, read_history, read_progress
 from hardlook.report.json_values import dump_json
+
+if TYPE_CHECKING:
+    from hardlook.networks.segnext import Architecture
+
+SETTINGS_FILE = "settings.json"
+# Settings that are known only when all samples have been read.
+SAMPLE_COUNTS = ("training_samples", "validation_samples")
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ def train_in_folder(
     given = {
         **asdict(settings),
         "width": width,
-        "backbone": backbone_fingerprint(backbone),
+        "backbone": _hash_backbone(backbone),
         "threads": None if on_gpu else used_threads,  # those that the weights depend on
         **split.facts(),
     }
@@ -74,7 +79,7 @@ def train_in_folder(
             split.validation,
             out,
             settings,
-            architecture=find_architecture(width),
+            architecture=_find_architecture(width),
             backbone=backbone,
             device=device,
             workers=workers,
@@ -82,3 +87,57 @@ def train_in_folder(
             progress=lambda record: advance(1, 0),
         )
     return TrainedFolder(result, split, given)
+
+
+def check_device(device: str) -> None:
+    """An error where there is no such device.
+
+    >>> check_device("cpu")
+    """
+    torch = require("torch", extra="torch")
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+        raise OptionError(f"--device {device}: there is no such choice", remedy="choose cpu, cuda or cuda:NUMBER")
+    if device == "cpu":
+        return
+    if not torch.cuda.is_available():
+        raise ModelError(f"torch finds no GPU for --device {device}", remedy="--device cpu, or a torch built for it")
+    if ":" in device and int(device.partition(":")[2]) >= (count := torch.cuda.device_count()):
+        raise ModelError(f"--device {device}: torch finds {count} GPU(s)", remedy=f"cuda:0 to cuda:{count - 1}")
+
+
+def check_same_settings(out: Path, given: Mapping[str, Any], *, unknown: Collection[str] = ()) -> None:
+    """An error that names each setting in which the training in the folder differs; `unknown` ones are not compared.
+
+    A training that finished no epoch left nothing to resume from, so its settings do not count.
+    """
+    path = out / SETTINGS_FILE
+    if not path.is_file() or not ((out / LAST).is_file() or read_history(out / HISTORY)):
+        return
+    before, now = json.loads(path.read_text(encoding="utf-8")), json.loads(json.dumps(dict(given)))
+    names = (before.keys() | now.keys()) - set(unknown)
+    # On a GPU the number of threads is not recorded, so it is not compared.
+    if before.get("threads") is None or now.get("threads") is None:
+        names -= {"threads"}
+    differing = sorted(name for name in names if before.get(name) != now.get(name))
+    if differing:
+        changed = [f"{name} was {before.get(name)}, is {now.get(name)}" for name in differing]
+        what = f"the folder holds another training: {'; '.join(changed)}"
+        raise ChangedRun(what, file=out, remedy="train in another folder, or give the same settings to resume")
+
+
+def _hash_backbone(backbone: Path | None) -> str | None:
+    """The hash of the weights to start from: of their content, since their path may change."""
+    if backbone is None:
+        return None
+    if not backbone.is_file():
+        raise DataError("there are no such backbone weights", file=backbone, remedy="check --backbone")
+    return hash_file(backbone)
+
+
+def _find_architecture(width: str) -> Architecture:
+    """`base` is the published network, `small` one with about a seventieth of its weights for trials."""
+    from hardlook.networks.segnext import SEGNEXT_B, Architecture
+
+    if width == "base":
+        return SEGNEXT_B
+    return Architecture(dims=(16, 32, 64, 96), depths=(1, 1, 2, 1), mlp_ratios=(4, 4, 4, 4), head=64, drop_path=0.0)

@@ -18,8 +18,8 @@ from hardlook.metrics.regions import crop_around
 from hardlook.rclicks.click_maps.colours import draw_heat_map
 from hardlook.rclicks.click_models.clickability import Clickability
 from hardlook.rclicks.training.loop import TrainingResult
-from hardlook.rclicks.training.preparation import TrainingSplit, TrainingStem
 from hardlook.rclicks.training.settings import TrainingSettings
+from hardlook.rclicks.training.split import TrainingSplit, TrainingStem
 from hardlook.rclicks.training.target_maps import click_map
 from hardlook.rclicks.user_clicks.loading import build_left_out_section, describe_missing_masks, describe_unread
 from hardlook.rclicks.user_clicks.readings import TRAINING, reading_table

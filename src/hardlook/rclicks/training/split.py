@@ -1,10 +1,8 @@
-"""What a training needs before it starts: samples split by image, a device, and settings that fit its folder."""
+"""The samples of a training, split by image into those that train and those that validate."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.errors import ChangedRun, DataError, HardlookError, ModelError, OptionError
-from hardlook.extras import require
+from hardlook.errors import DataError, HardlookError
 from hardlook.harness.scorecard import LeftOut
 from hardlook.randomness import generator
 from hardlook.rclicks.user_clicks.loading import (
@@ -28,13 +25,9 @@ from hardlook.report.formatting import format_count
 
 if TYPE_CHECKING:
     from hardlook.models.roles import Image, Mask
-    from hardlook.networks.segnext import Architecture
     from hardlook.rclicks.training.settings import TrainingSettings
 
 VALIDATION_SHARE = 0.2  # of the images, where no list is given
-SETTINGS_FILE = "settings.json"
-# Settings that are known only when all samples have been read.
-SAMPLE_COUNTS = ("training_samples", "validation_samples")
 
 
 @dataclass(frozen=True)
@@ -140,15 +133,6 @@ def drop_unusable(
     return replace(split, training=training, validation=validation, left_out=left_out, unread=unread)
 
 
-def find_architecture(width: str) -> Architecture:
-    """`base` is the published network, `small` one with about a seventieth of its weights for trials."""
-    from hardlook.networks.segnext import SEGNEXT_B, Architecture
-
-    if width == "base":
-        return SEGNEXT_B
-    return Architecture(dims=(16, 32, 64, 96), depths=(1, 1, 2, 1), mlp_ratios=(4, 4, 4, 4), head=64, drop_path=0.0)
-
-
 def _too_few(training: Sequence[object], validation: Sequence[object], more: str = "") -> HardlookError:
     what = f"{format_count(len(training), 'stem')} to train on and {len(validation)} to validate{more}"
     return DataError(what, remedy="neither may be empty: give more clicks, or another --validation")
@@ -173,52 +157,3 @@ def _draw_held_out(sources: Sequence[StoredSource], seed: int) -> set[str]:
     }
     # With few images the draw may take none, or all.
     return held_out if 0 < len(held_out) < len(images) else {min(images)}
-
-
-def check_device(device: str) -> None:
-    """An error where there is no such device.
-
-    >>> check_device("cpu")
-    """
-    torch = require("torch", extra="torch")
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-        raise OptionError(f"--device {device}: there is no such choice", remedy="choose cpu, cuda or cuda:NUMBER")
-    if device == "cpu":
-        return
-    if not torch.cuda.is_available():
-        raise ModelError(f"torch finds no GPU for --device {device}", remedy="--device cpu, or a torch built for it")
-    if ":" in device and int(device.partition(":")[2]) >= (count := torch.cuda.device_count()):
-        raise ModelError(f"--device {device}: torch finds {count} GPU(s)", remedy=f"cuda:0 to cuda:{count - 1}")
-
-
-def check_same_settings(out: Path, given: Mapping[str, Any], *, unknown: Collection[str] = ()) -> None:
-    """An error that names each setting in which the training in the folder differs; `unknown` ones are not compared.
-
-    A training that finished no epoch left nothing to resume from, so its settings do not count.
-    """
-    from hardlook.rclicks.training.state import HISTORY, LAST, read_history
-
-    path = out / SETTINGS_FILE
-    if not path.is_file() or not ((out / LAST).is_file() or read_history(out / HISTORY)):
-        return
-    before, now = json.loads(path.read_text(encoding="utf-8")), json.loads(json.dumps(dict(given)))
-    names = (before.keys() | now.keys()) - set(unknown)
-    # On a GPU the number of threads is not recorded, so it is not compared.
-    if before.get("threads") is None or now.get("threads") is None:
-        names -= {"threads"}
-    differing = sorted(name for name in names if before.get(name) != now.get(name))
-    if differing:
-        changed = [f"{name} was {before.get(name)}, is {now.get(name)}" for name in differing]
-        what = f"the folder holds another training: {'; '.join(changed)}"
-        raise ChangedRun(what, file=out, remedy="train in another folder, or give the same settings to resume")
-
-
-def backbone_fingerprint(backbone: Path | None) -> str | None:
-    """The hash of the weights to start from: of their content, since their path may change."""
-    from hardlook.fingerprints import hash_file
-
-    if backbone is None:
-        return None
-    if not backbone.is_file():
-        raise DataError("there are no such backbone weights", file=backbone, remedy="check --backbone")
-    return hash_file(backbone)

@@ -1,0 +1,30 @@
+"""Which samples train and which judge."""
+
+from hardlook.rclicks.training.split import split_samples
+from hardlook.rclicks.user_clicks.planted_users import make_planted_sources
+
+
+def test_planted_scenes_of_training_validation_and_evaluation_differ():
+    split = split_samples(None, {}, None, None, scenes=6, seed=0)
+    keys = [{stem.source.key for stem in part} for part in (split.training, split.validation)]
+    judged = {source.key for source in make_planted_sources(0, 6)}
+    assert not keys[0] & keys[1] and not (keys[0] | keys[1]) & judged
+
+
+def test_an_image_is_never_on_both_sides(clicked):
+    data = {"grabcut": clicked.folder}
+    for seed in range(4):
+        split = split_samples(clicked.clicks, data, clicked.previous, None, scenes=6, seed=seed)
+        train, judge = (
+            {stem.source.instance.image_key for stem in part} for part in (split.training, split.validation)
+        )
+        assert train and judge and not train & judge
+        assert len(split.training) + len(split.validation) == 6
+
+
+def test_clicks_are_whole_pixels_of_the_error(clicked):
+    split = split_samples(clicked.clicks, {"grabcut": clicked.folder}, clicked.previous, None, scenes=6, seed=0)
+    for stem in (*split.training, *split.validation):
+        image, _, error, clicks = stem.read()
+        assert image.shape[:2] == error.shape and clicks.dtype.kind == "i"
+        assert error[clicks[:, 1], clicks[:, 0]].all()
