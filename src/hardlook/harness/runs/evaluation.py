@@ -19,9 +19,9 @@ from typing import Any
 
 from hardlook.errors import HardlookError
 from hardlook.harness.benchmark import Benchmark, Unit
+from hardlook.harness.by_value import ByValue
 from hardlook.harness.records import Record
 from hardlook.harness.registry import add, find_benchmark
-from hardlook.harness.by_value import ByValue
 from hardlook.harness.runs.record_store import Failure
 
 

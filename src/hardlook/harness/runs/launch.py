@@ -27,10 +27,10 @@ from hardlook.cloud.object_store import StoreError
 from hardlook.cloud.run_folders import open_run, refresh
 from hardlook.errors import ChangedRun, DamagedFile, OptionError, RunError, RunWarning, TooManyFailures
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard
+from hardlook.harness.by_value import ByValue
 from hardlook.harness.options import BenchmarkOptions, parse_options
 from hardlook.harness.registry import add, find_benchmark
 from hardlook.harness.runs.batches import Batches, batches_of_shard
-from hardlook.harness.by_value import ByValue
 from hardlook.harness.runs.engines import EngineOptions, evaluate_batches
 from hardlook.harness.runs.evaluation import Job, Worker, build_worker
 from hardlook.harness.runs.folder import RunFolder, make_folder, write_atomically
