@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 from hardlook.errors import HardlookError
 from hardlook.harness.added_tallies import ExactSum, TallyAdder
 from hardlook.harness.stats.bootstrap import ratio
-from hardlook.harness.tally import Draws, Entry, GroupedTally, SoftTally, SumTally, score_tally
-from hardlook.report.compare.paired_tallies import SWAPPED_GROUPS, SwapPlan, pair_tallies
+from hardlook.harness.tally import Draws, Entry, GroupedTally, SeedTally, SoftTally, SumTally, score_tally
+from hardlook.report.compare.paired_tallies import SWAPPED_GROUPS, SwapPlan, describe_costly_swaps, pair_tallies
 
 
 def both(totals):
@@ -40,7 +40,15 @@ def draw_sums(count, whole, seed=0):
 
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize(
-    ("count", "method"), [(300, "jackknife"), (300, "percentile"), (49_000, "jackknife"), (70_001, "jackknife")]
+    ("count", "method"),
+    [
+        (300, "jackknife"),
+        (300, "percentile"),
+        (49_000, "jackknife"),
+        (70_001, "jackknife"),
+        (70_001, "percentile"),
+        (70_001, "bca"),
+    ],
 )
 def test_scores_and_intervals_are_those_of_one_tally(whole, count, method):
     sums = draw_sums(count, whole)
@@ -75,6 +83,26 @@ def test_comparisons_are_those_of_one_tally(kind):
     assert np.array_equal(added.p_values[0, 1], whole.p_values[0, 1])
     for mine, theirs in zip(added.summarize_difference(0, 1), whole.summarize_difference(0, 1), strict=True):
         assert np.array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("kind", [SumTally, SoftTally])
+def test_comparisons_over_seeds_are_those_of_one_tally(kind):
+    sums = [draw_sums(60_000, kind is SumTally, seed) for seed in range(4)]
+    options = {"plan": SwapPlan(49), "resamples": 20, "level": 0.95, "seed": 0}
+    whole, added = (
+        pair_tallies([SeedTally(tuple(members[:2])), SeedTally(tuple(members[2:]))], **options)
+        for members in (
+            [tally(one, kind) for one in sums],
+            [add(np.split(one, [7, 30_000]), SWAPPED_GROUPS, kind) for one in sums],
+        )
+    )
+    for name in ("values", "replicates"):
+        assert np.array_equal(getattr(added, name), getattr(whole, name))
+    assert np.array_equal(added.p_values[0, 1], whole.p_values[0, 1]) and 0.02 < whole.p_values[0, 1][0] < 1
+    assert np.array_equal(added.wider[0, 1], whole.wider[0, 1])
+    assert describe_costly_swaps([SeedTally((tally(sums[0]),))], None, [SwapPlan()])[0].startswith(
+        "There are more than"
+    )
 
 
 @pytest.mark.parametrize(

@@ -329,6 +329,25 @@ def count_clusters(tally: Tally) -> int:
     return tally.count if isinstance(tally, GroupedTally) else tally.clusters.n
 
 
+def has_many_clusters(tally: Tally) -> bool:
+    """Whether its clusters are so many that groups of them are drawn and swapped."""
+    one = tally.members[0] if isinstance(tally, SeedTally) else tally
+    return isinstance(one, SumTally) and count_clusters(one) > MAX_RESAMPLED_CLUSTERS
+
+
+def group_many_clusters(tally: Tally, groups: int) -> Tally:
+    """The tally with about so many groups in place of clusters where there are very many, or the tally itself."""
+    if not has_many_clusters(tally):
+        return tally
+    if isinstance(tally, SeedTally):
+        return SeedTally(tuple(group_many_clusters(one, groups) for one in tally.members))
+    if isinstance(tally, GroupedTally):
+        return tally.as_groups()
+    assert isinstance(tally, SumTally)
+    sums, sizes = group_clusters(tally.cluster_sums, tally.clusters.sizes, groups)
+    return replace(tally, sums=sums, labels=None, strata=np.repeat(np.arange(len(sizes)), sizes))
+
+
 def leave_clusters_out(tallies: Sequence[Tally]) -> tuple[NDArray[np.int64], Iterator[list[Numbers]]]:
     """The number of groups of clusters in each stratum, and the scores of each tally without each group, in blocks.
 
@@ -375,8 +394,10 @@ def score_tally(tally: Tally, options: DrawOptions) -> list[Score]:
 
 def estimate_tally(tally: Tally, options: DrawOptions) -> Sequence[Estimate]:
     """An estimate for each entry, all from the same resamples."""
-    clusters = tally.clusters
     method: Method = getattr(options, "interval", "jackknife")
+    # A spread groups clusters by itself.
+    grouped = tally if method == "jackknife" else group_many_clusters(tally, MAX_GROUPS)
+    clusters = grouped.clusters
     plan = ResamplingPlan(
         rng=generator(options.seed, *tally.key),
         clusters=clusters,
@@ -388,18 +409,18 @@ def estimate_tally(tally: Tally, options: DrawOptions) -> Sequence[Estimate]:
     # A jackknife interval needs no resamples; with so many clusters the standard error is that of the jackknife too.
     drawn = 0 if method == "jackknife" and count_clusters(tally) > MAX_RESAMPLED_CLUSTERS else plan.resamples
     replicates = [np.empty((0, len(tally.entries)))]
-    replicates += [tally.values(block) for block in draw_multiplicities(clusters, drawn, plan.rng)]
+    replicates += [grouped.values(block) for block in draw_multiplicities(clusters, drawn, plan.rng)]
     left_out: Numbers | Spread | None = None
     if plan.resamples and method == "jackknife":
         left_out = measure_spread(tally)
     elif plan.resamples and method == "bca":
         places = np.arange(clusters.n)
-        left_out = np.concatenate([tally.values((places != one)[None].astype(np.float64)) for one in places])
+        left_out = np.concatenate([grouped.values((places != one)[None].astype(np.float64)) for one in places])
     ranges = [entry.range for entry in tally.entries]
     rests_on = count_own_clusters(tally)
     estimates = summarise(plan, tally.values()[0], np.concatenate(replicates), left_out, ranges, rests_on)
-    if isinstance(tally, GroupedTally):
-        estimates = tuple(replace(one, interval=replace(one.interval, n=tally.count)) for one in estimates)
+    if (count := count_clusters(tally)) > clusters.n:
+        estimates = tuple(replace(one, interval=replace(one.interval, n=count)) for one in estimates)
     if drawn < plan.resamples and isinstance(left_out, Spread):
         errors = left_out.standard_error.tolist()
         estimates = tuple(replace(one, standard_error=error) for one, error in zip(estimates, errors, strict=True))

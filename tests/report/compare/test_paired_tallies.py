@@ -282,7 +282,7 @@ def test_of_very_many_clusters_groups_are_swapped_and_resampled(monkeypatch):
     ]
     settings = {"plan": SwapPlan(499), "resamples": 100, "level": 0.95, "seed": 0}
     expected = pair_tallies(by_hand, **settings)
-    monkeypatch.setattr("hardlook.report.compare.paired_tallies.MAX_RESAMPLED_CLUSTERS", 119)
+    monkeypatch.setattr("hardlook.harness.tally.MAX_RESAMPLED_CLUSTERS", 119)
     monkeypatch.setattr("hardlook.report.compare.paired_tallies.SWAPPED_GROUPS", 30)
     found = pair_tallies(tallies, **settings)
     assert found.p_values[0, 1] == expected.p_values[0, 1]

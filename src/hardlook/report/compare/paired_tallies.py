@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hardlook.errors import RunError
-from hardlook.harness.stats.bootstrap import apply_statistic, group_clusters
+from hardlook.harness.stats.bootstrap import apply_statistic
 from hardlook.harness.stats.intervals import Interval, Method, too_often_undefined
 from hardlook.harness.stats.jackknife import Spread, SpreadMeter, add_variances, jackknife_bounds
 from hardlook.harness.stats.paired import EXACT_CLUSTERS, SwapCounts, count_swaps, draw_swaps, is_exact
@@ -31,11 +31,12 @@ from hardlook.harness.stats.resampling import draw_multiplicities
 from hardlook.harness.tally import (
     MAX_RESAMPLED_CLUSTERS,
     Entry,
-    GroupedTally,
     SeedTally,
     SumTally,
     Tally,
     count_clusters,
+    group_many_clusters,
+    has_many_clusters,
     is_costly,
     leave_clusters_out,
 )
@@ -79,9 +80,7 @@ def plan_swaps(tally: Tally, requested: int | None, comparisons: int, alpha: flo
 def describe_costly_swaps(tallies: Sequence[Tally], requested: int | None, plans: Sequence[SwapPlan]) -> list[str]:
     """Notes on very many clusters, and on the smaller number of swaps of costly scores, unless the user chose it."""
     costly = [plan for tally, plan in zip(tallies, plans, strict=True) if is_costly(tally)]
-    many = [
-        tally for tally in tallies if count_clusters(tally) > MAX_RESAMPLED_CLUSTERS and isinstance(tally, SumTally)
-    ]
+    many = [tally for tally in tallies if has_many_clusters(tally)]
     notes = [
         f"There are more than {MAX_RESAMPLED_CLUSTERS:,} {pluralize(one.resampled)}: they are swapped and resampled in "
         f"{SWAPPED_GROUPS:,} groups."
@@ -197,7 +196,9 @@ def pair_tallies(
     that tasks share), it is always the first, since resamples of clusters do not know of those draws.
     """
     check_same_scores(tallies)
-    everything, tallies = count_clusters(tallies[0]), [_group_many_clusters(tally) for tally in tallies]
+    everything = count_clusters(tallies[0])
+    # Swapping a group is swapping all its clusters: some of the possible swaps, and so still a test of the same level.
+    tallies = [group_many_clusters(tally, SWAPPED_GROUPS) for tally in tallies]
     first = tallies[0]
     n, exact = first.clusters.n, is_exact(first.clusters.n, plan.exact_up_to)
     pairs = list(combinations(range(len(tallies)), 2))
@@ -233,19 +234,6 @@ def pair_tallies(
         method="jackknife" if wider else method,
         wider=wider,
     )
-
-
-def _group_many_clusters(tally: Tally) -> Tally:
-    """The tally with groups in place of clusters where there are very many, or the tally itself.
-
-    Swapping a group is swapping all of its clusters: some of the possible swaps, and so still a test of the same level.
-    """
-    if count_clusters(tally) <= MAX_RESAMPLED_CLUSTERS or not isinstance(tally, SumTally):
-        return tally
-    if isinstance(tally, GroupedTally):
-        return tally.as_groups()
-    sums, sizes = group_clusters(tally.cluster_sums, tally.clusters.sizes, SWAPPED_GROUPS)
-    return replace(tally, sums=sums, labels=None, strata=np.repeat(np.arange(len(sizes)), sizes))
 
 
 def measure_spreads(tallies: Sequence[Tally], values: Numbers, pairs: Sequence[Pair]) -> dict[Pair, Spread]:
