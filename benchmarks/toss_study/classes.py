@@ -1,7 +1,8 @@
 """Class negative bias: the IoU of each class beside how often it was background in training.
 
-The IoU of a class is the sum of intersections over the sum of unions of its pairs of tier 1, the mean over seeds. Query
-images are resampled, the same for all trainings, so that differences are paired; seeds add their own variance.
+The IoU of a class is the sum of intersections over the sum of unions of its pairs, the mean over seeds. Pairs are those
+of tier 1, or those of the support study with the right support, which has equally many of each class. Query images are
+resampled, the same for all trainings, so that differences are paired; seeds add their own variance.
 """
 
 from __future__ import annotations
@@ -27,22 +28,27 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """IoU of C classes by S seeds: `values` (S, C), and `resampled` (R, C) means over seeds of R draws of images."""
+    """IoU of C classes by S seeds: `values` (S, C), and `resampled` (R, C) means over seeds of R draws of images.
+
+    `queries` (C,) counts the images of each class.
+    """
 
     names: tuple[str, ...]
     values: Values
     resampled: Values
+    queries: tuple[int, ...]
 
 
 def score_classes(seeds: Sequence[Any], *, resamples: int = RESAMPLES) -> ClassScores:
-    """The IoU of the classes in runs of TOSS, one for each seed; equal queries give equal draws."""
+    """The IoU of the classes in runs of TOSS or of bias-support, one for each seed; equal queries give equal draws."""
     import polars as pl
 
     counted = []
     for run in seeds:
-        tier = run.records.filter(pl.col("tier") == 1)
+        right = pl.col("tier") == 1 if "tier" in run.records.columns else pl.col("condition") == "correct"
+        own = run.records.filter(right)
         union = pl.col("predicted") + pl.col("truth") - pl.col("intersection") - pl.col("predicted_void")
-        sums = tier.group_by("class", "query").agg(pl.col("intersection").sum(), union.sum().alias("union"))
+        sums = own.group_by("class", "query").agg(pl.col("intersection").sum(), union.sum().alias("union"))
         counted.append(sums.sort("class", "query"))
     names = tuple(sorted(set(counted[0]["class"])))
     values, drawn = np.empty((len(seeds), len(names))), np.zeros((resamples, len(names)))
@@ -54,7 +60,8 @@ def score_classes(seeds: Sequence[Any], *, resamples: int = RESAMPLES) -> ClassS
             picks = generator(0, "queries of a class", name).integers(0, len(pixels), (resamples, len(pixels)))
             summed = pixels[picks].sum(1)
             drawn[:, place] += summed[:, 0] / np.maximum(summed[:, 1], 1) / len(seeds)
-    return ClassScores(names, values, drawn)
+    queries = tuple(int((counted[0]["class"] == name).sum()) for name in names)
+    return ClassScores(names, values, drawn, queries)
 
 
 def estimate(values: Values, resampled: Values) -> dict[str, float]:
@@ -93,7 +100,7 @@ def list_classes(
     """A row per class: shares, IoU of each training, and paired differences from that on all images."""
     rows = []
     for place, name in enumerate(scored[base].names):
-        row: dict[str, Any] = {"class": name, **shares[name]}
+        row: dict[str, Any] = {"class": name, **shares[name], "queries": scored[base].queries[place]}
         for selection, one in scored.items():
             found = estimate(one.values[:, place], one.resampled[:, place])
             row |= {f"{selection}_{key}": found[key] for key in ("value", "low", "high")}
@@ -110,6 +117,21 @@ def compare(first: ClassScores, second: ClassScores, places: Sequence[int]) -> d
     seeds = min(len(first.values), len(second.values))
     by_seed = (first.values[:seeds] - second.values[:seeds])[:, chosen].mean(1)
     return estimate(by_seed, (first.resampled - second.resampled)[:, chosen].mean(1))
+
+
+def list_class_means(
+    scored: Mapping[str, ClassScores], shares: Mapping[str, Mapping[str, float]], base: str = "all"
+) -> list[dict[str, Any]]:
+    """What each selection changes in the mean over classes: all, the one that is background most often, the others."""
+    names = scored[base].names
+    most = max(range(len(names)), key=lambda place: shares[names[place]]["share_of_masks"])
+    groups = {"all": range(len(names)), names[most]: [most], f"all but {names[most]}": {*range(len(names))} - {most}}
+    return [
+        {"selection": name, "less": base, "classes": group, **compare(one, scored[base], sorted(places))}
+        for name, one in scored.items()
+        if name != base
+        for group, places in groups.items()
+    ]
 
 
 def list_associations(

@@ -59,7 +59,7 @@ def fit_size(network: str, size: int) -> int:
 def run(given: argparse.Namespace) -> None:
     """Run TOSS on every training, with several thresholds if asked to, and on the floors.
 
-    The bias studies are run on trainings on all images and on prototypes.
+    The bias studies are run on trainings on the selections of `--studied` and on prototypes.
     """
     runs = given.out / "runs"
     data = {"voc": given.test, "pairs": given.pairs}
@@ -78,7 +78,7 @@ def run(given: argparse.Namespace) -> None:
     common["device"] = given.device
     for one in choose(given):
         args = {"weights": str(given.out / "weights" / one.name / "fold{fold}"), "disk": str(given.disk)}
-        for name in studies if one.selection == "all" else {"toss"} & {*studies}:
+        for name in studies if one.selection in split(given.studied) else {"toss"} & {*studies}:
             own = {**args, "null_masks": str(name == "support")}
             out = runs / f"{one.name}-{name}"
             hl.run(BENCHMARKS[name], model=one.network, model_args=own, out=out, **options[name], **common)
@@ -139,6 +139,7 @@ def main(words: list[str] | None = None) -> None:
     running.add_argument("--pairs-a-class", type=int, default=50, help="pairs of a class in the bias studies")
     running.add_argument("--drawn", action="store_true", help="bias studies on pairs drawn from the images, four folds")
     running.add_argument("--studies", default=",".join(BENCHMARKS), help="which benchmarks")
+    running.add_argument("--studied", default="all", help="selections of the trainings that bias studies are run on")
     running.add_argument("--floors", default=",".join(FLOORS), help="training-free models beside them")
     running.add_argument("--thresholds", default="", help="tier 1 with masks above these: 0.3,0.4")
     running.add_argument("--disk", action="store_true", help="keep features of frozen backbones for other runs")

@@ -23,7 +23,7 @@ import hardlook as hl
 from hardlook.harness.sections import CurveChart, Dot, DotChart, Line, ScatterChart, Spot
 from hardlook.report.charts.standalone import standalone_svg
 from hardlook.toss.published import read_numbers
-from toss_study.classes import compare, list_associations, list_classes, measure_shares, score_classes
+from toss_study.classes import list_associations, list_class_means, list_classes, measure_shares, score_classes
 from toss_study.plan import SELECTIONS
 
 PRINTED = {"simpropnet": "Baseline", "rpmm": "RPMM", "pfenet": "PFENet", "repri": "RePRI", "hsnet": "HSNet"}
@@ -177,6 +177,28 @@ def list_masks(runs: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return rows
 
 
+def study_classes(
+    network: str, runs: Mapping[str, Sequence[Any]], train: Path, test: Path
+) -> dict[str, list[dict[str, Any]]]:
+    """Classes, associations and class means of a network; nothing where a selection has no run."""
+    if not all(f"{network}-{one}" in runs for one in SELECTIONS):
+        return {}
+    scored = {one: score_classes(runs[f"{network}-{one}"]) for one in SELECTIONS}
+    folds = len(set(runs[f"{network}-{ALL}"][0].records["fold"].to_list()))
+    shares = measure_shares(train, test, scored[ALL].names, folds)
+    means = []
+    for at in ["", *dict.fromkeys(AT + name.partition(AT)[2] for name in runs if AT in name)]:
+        if all(f"{network}-{one}{at}" in runs for one in SELECTIONS):
+            seen = {one: score_classes(runs[f"{network}-{one}{at}"]) for one in SELECTIONS} if at else scored
+            threshold = at.removeprefix(AT) or "0.5"
+            means += [{"threshold": threshold, **row} for row in list_class_means(seen, shares)]
+    return {
+        "classes": list_classes(scored, shares),
+        "associations": list_associations(scored, shares),
+        "class-means": means,
+    }
+
+
 def read_curves(study: Path) -> list[dict[str, Any]]:
     """A row per training, fold and validation: step, loss, and IoU on the images held back."""
     rows = []
@@ -285,20 +307,11 @@ def write_report(study: Path, docs: Path | None, train: Path, test: Path) -> str
     if tables["support"]:
         charts["support"] = draw_support(tables["support"])
     for network in dict.fromkeys(name.split("-")[0] for name in runs["toss"]):
-        chosen = {one: seeds for one in SELECTIONS if (seeds := runs["toss"].get(f"{network}-{one}"))}
-        if len(chosen) < len(SELECTIONS):
-            continue
-        scored = {name: score_classes(seeds) for name, seeds in chosen.items()}
-        folds = len(set(chosen[ALL][0].records["fold"].to_list()))
-        shares = measure_shares(train, test, scored[ALL].names, folds)
-        tables[f"classes-{network}"] = list_classes(scored, shares)
-        tables[f"associations-{network}"] = list_associations(scored, shares)
-        everything = range(len(scored[ALL].names))
-        tables[f"class-means-{network}"] = [
-            {"selection": name, "less": ALL, **compare(scored[name], scored[ALL], everything)}
-            for name in SELECTIONS[1:]
-        ]
-        charts[f"classes-{network}"] = draw_classes(tables[f"classes-{network}"])
+        for pairs, given in {"": masks, "-drawn": runs["support"]}.items():
+            found = study_classes(network, given, train, test)
+            tables |= {f"{name}-{network}{pairs}": rows for name, rows in found.items()}
+            if found:
+                charts[f"classes-{network}{pairs}"] = draw_classes(found["classes"])
     pictures = docs / "images" if docs is not None else study
     for place in [study, *([docs] if docs is not None else [])]:
         for name, rows in tables.items():

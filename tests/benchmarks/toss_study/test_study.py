@@ -57,6 +57,7 @@ def test_train_run_and_report(tmp_path, monkeypatch, one_thread):
     cards = sorted((study / "weights").glob("*/fold*/checkpoint.json"))
     assert len(cards) == 12
     tested = ["--pairs", str(test.pairs), "--floors", "whole-image", "--pairs-a-class", "3", "--thresholds", "0.3"]
+    tested += ["--studied", ",".join(plan.SELECTIONS)]
     commands.main(["run", *common, *tested])
     (tmp_path / "docs" / "images").mkdir(parents=True)
     told = ["--out", str(study), "--train", str(trained.voc), *devkits, "--docs", str(tmp_path / "docs")]
@@ -77,6 +78,7 @@ def test_train_run_and_report(tmp_path, monkeypatch, one_thread):
     assert {row["threshold"] for row in masks if "all-seed1" in row["run"]} == {"0.3", "0.5"}
     written = {path.name for path in (tmp_path / "docs").rglob("*") if path.is_file()}
     assert {"toss-study-support.csv", "toss-study-saliency.csv", "toss-study-classes-simpropnet.csv"} <= written
+    assert {"toss-study-class-means-simpropnet-drawn.csv", "toss-study-classes-simpropnet-drawn.svg"} <= written
     assert {"toss-study-scores.svg", "toss-study-salience-simpropnet-all.jpg"} <= written
     classes_of = read(study / "toss-study-classes-simpropnet.csv")
     assert all(0 <= float(row["share_of_masks"]) <= 1 for row in classes_of) and len(classes_of) > 2
@@ -86,8 +88,8 @@ def test_differences_of_classes_are_paired():
     """Both trainings vary with the images in the same way, so that their difference does not."""
     rng = np.random.default_rng(0)
     drawn = rng.normal(0.5, 0.1, (500, 2))
-    first = classes.ClassScores(("a", "b"), np.array([[0.6, 0.5], [0.62, 0.5]]), drawn + np.array([0.11, 0.0]))
-    second = classes.ClassScores(("a", "b"), np.array([[0.5, 0.5], [0.5, 0.5]]), drawn)
+    first = classes.ClassScores(("a", "b"), np.array([[0.6, 0.5], [0.62, 0.5]]), drawn + np.array([0.11, 0.0]), (5, 5))
+    second = classes.ClassScores(("a", "b"), np.array([[0.5, 0.5], [0.5, 0.5]]), drawn, (5, 5))
     found = classes.compare(first, second, [0])
     assert found["value"] == pytest.approx(0.11)
     assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * 0.01)  # of the two seeds alone
@@ -98,6 +100,16 @@ def test_the_share_as_background_goes_with_the_iou():
     names = tuple("abcdef")
     shares = {name: {"share_of_masks": place / 10} for place, name in enumerate(names)}
     values = np.array([[0.6, 0.5, 0.4, 0.3, 0.2, 0.1]])
-    scored = {"all": classes.ClassScores(names, values, np.repeat(values, 3, 0))}
+    scored = {"all": classes.ClassScores(names, values, np.repeat(values, 3, 0), (1,) * 6)}
     (row,) = classes.list_associations(scored, shares)
     assert row["spearman"] == -1 and row["p"] < 0.01
+
+
+def test_the_class_that_is_background_most_often_is_told_from_the_others():
+    names, values = ("a", "b", "c"), np.array([[0.2, 0.5, 0.6]])
+    shares = {name: {"share_of_masks": share} for name, share in zip(names, (0.3, 0.1, 0.0), strict=True)}
+    base = classes.ClassScores(names, values, np.repeat(values, 3, 0), (1,) * 3)
+    other = classes.ClassScores(names, values + np.array([[0.2, 0.0, 0.1]]), base.resampled, (1,) * 3)
+    rows = classes.list_class_means({"all": base, "leave-out": other}, shares)
+    found = {row["classes"]: row["value"] for row in rows}
+    assert found == pytest.approx({"all": 0.1, "a": 0.2, "all but a": 0.05})
