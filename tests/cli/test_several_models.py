@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.cli.several_models import parse_model_names, split_model_arguments
+from hardlook.api.several_models import split_model_arguments
+from hardlook.cli.arguments import parse_model_names
 from hardlook.errors import OptionError
 
 NAMES = ["net", "net.small", "pack.module:Model"]

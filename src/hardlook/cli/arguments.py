@@ -1,4 +1,4 @@
-"""Arguments of the command line: parsers of NAME=VALUE pairs, shards and batch sizes, and flags that commands share.
+"""Arguments of the command line: parsers of NAME=VALUE pairs, models, shards and batch sizes, and shared flags.
 
 `shared_flags` are those of `hardlook run` for every benchmark; `build_flags` makes one for each field of its options.
 """
@@ -73,6 +73,23 @@ def parse_batch_size(text: str | None) -> int | None:
     return int(text)
 
 
+def parse_model_names(text: str | None) -> list[str]:
+    """The names in `--model`, separated by commas; none where the flag is not given.
+
+    >>> parse_model_names("ridge, dn4")
+    ['ridge', 'dn4']
+    """
+    names = [word.strip() for word in (text or "").split(",") if word.strip()]
+    if text is not None and not names:
+        raise OptionError("--model names no model", remedy="`hardlook models` lists them")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise OptionError(
+            f"--model names {', '.join(repeated)} more than once",
+            remedy="name each model once; for other arguments run it again with another --out",
+        )
+    return names
+
+
 Data = Annotated[
     list[str] | None,
     typer.Option("--data", help="voc=DIR, or images=DIR with masks=DIR or binary=DIR; repeatable.", show_default=False),
@@ -112,6 +129,21 @@ def build_named_model(name: str, role: str, args: Sequence[str] | None, flag: st
     from hardlook.models.named_model import build_named
 
     return build_named(name, role, parse_pairs(list(args or ()), flag))
+
+
+def build_named_models(
+    names: str, role: str, args: Sequence[str] | None, flag: str, *, registered: Callable[[str], str] = str
+) -> dict[str, NamedModel]:
+    """Build the models `names`, separated by commas, by name; `registered` gives the name in the registry.
+
+    Arguments are KEY=VALUE for all of them or NAME.KEY=VALUE for one. All are checked before the first is built.
+    """
+    from hardlook.api.several_models import check_models, split_model_arguments
+    from hardlook.models.named_model import build_named
+
+    arguments = split_model_arguments(parse_model_names(names), parse_pairs(list(args or ()), flag))
+    check_models(role, {registered(name): given for name, given in arguments.items()})
+    return {name: build_named(registered(name), role, given) for name, given in arguments.items()}
 
 
 def _flags(panel: str) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ from hardlook.cli.arguments import (
     checkpoint_flags,
     collect_options,
     parse_batch_size,
+    parse_model_names,
     parse_pairs,
     parse_shard,
     shared_flags,
@@ -131,7 +132,7 @@ def build_command(name: str, benchmark: Benchmark) -> Callable[..., None]:
 def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None:
     """Run, print the scores and write the report; several models one after the other, each in a folder of its name."""
     from hardlook.api.preset_runs import is_whole_preset
-    from hardlook.cli.several_models import parse_model_names, split_model_arguments
+    from hardlook.api.several_models import split_model_arguments
     from hardlook.models.families.downloads import forbid_downloads
 
     if values["show"] and not values["unit"]:

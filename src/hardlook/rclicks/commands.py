@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hardlook.cli.arguments import Json, Offline, Quiet, Seed, parse_pairs, parse_paths
+from hardlook.cli.arguments import Json, Offline, Quiet, Seed, build_named_models, parse_pairs, parse_paths
 from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_output
 from hardlook.errors import DataError, OptionError
@@ -455,14 +455,9 @@ def difficulty(
 
 def build_click_models(models: str, model_arg: list[str] | None) -> dict[str, NamedModel]:
     """The click models by name; one that cannot be built is an error before anything is read."""
-    from hardlook.cli import several_models
-    from hardlook.models.named_model import build_named
     from hardlook.rclicks.click_models import registered_name
 
-    names = several_models.parse_model_names(models)
-    arguments = several_models.split_model_arguments(names, parse_pairs(model_arg, "--model-arg"))
-    several_models.check_models("click-model", {registered_name(name): args for name, args in arguments.items()})
-    return {name: build_named(registered_name(name), "click-model", args) for name, args in arguments.items()}
+    return build_named_models(models, "click-model", model_arg, "--model-arg", registered=registered_name)
 
 
 def _check_choice(flag: str, value: str, known: tuple[str, ...]) -> None:
