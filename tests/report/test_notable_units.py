@@ -101,6 +101,13 @@ def test_a_failure_among_easy_units_surprises_more_than_one_among_hard_units():
     assert select(qualities, slices, Quality("iou", "IoU"), 2)["surprising"] == ["u3", "u7"]
 
 
+def test_slices_may_have_any_name():
+    units = [f"u{number}" for number in range(8)]
+    qualities = pl.DataFrame({"unit": units, "iou": [0.9, 0.9, 0.9, 0.1, 0.2, 0.2, 0.2, 0.8]})
+    slices = pl.DataFrame({"unit": units, "value": ["easy"] * 4 + ["hard"] * 4, "expected": ["one"] * 8})
+    assert select(qualities, slices, Quality("iou", "IoU"), 2)["surprising"] == ["u3", "u7"]
+
+
 def test_without_slices_nothing_surprises():
     qualities = pl.DataFrame({"unit": ["a", "b", "c"], "iou": [0.1, 0.5, 0.9]})
     found = select(qualities, qualities.select("unit"), Quality("iou", "IoU"), 3)

@@ -35,6 +35,9 @@ ROUNDING = 1e-9
 # Of a run that is read in chunks, at most so many units are candidates beside a sample.
 MOST_CANDIDATES = 100_000
 
+# Before the names of slices, so that a slice may be called "value" or "count".
+_SLICE = "slice "
+
 # The worst come first: they say most about what an average hides.
 _TITLES = {
     "worst": ("The worst units", "The lowest first."),
@@ -130,6 +133,7 @@ def compute_expected_qualities(qualities: pl.DataFrame, slices: pl.DataFrame, qu
     import polars as pl
 
     values = qualities.select("unit", value=pl.col(quality.name).cast(pl.Float64))
+    slices = slices.select("unit", pl.exclude("unit").name.prefix(_SLICE))
     in_order = values["unit"].equals(slices["unit"])
     joined = values.hstack(slices.drop("unit")) if in_order else values.join(slices, on="unit", how="left")
     known = joined.filter(pl.col("value").is_finite())
@@ -155,21 +159,25 @@ def collect_candidates(scored: ScoredRun, quality: Quality, most: int) -> pl.Dat
     """What `compute_expected_qualities` returns, of the units among which the notable ones are, read in chunks.
 
     Of the units that share all their slices, the lowest or the highest is farthest from what is expected of them; and
-    every k-th unit shows what is typical.
+    every k-th unit shows what is typical. A slice of very many values, such as an id, says little and does not count.
     """
     import polars as pl
 
-    benchmark, slices = scored.benchmark, list(scored.benchmark.schema.slices)
+    benchmark, columns = scored.benchmark, list(scored.benchmark.schema.slices)
     assert benchmark.qualities is not None
+    slices = [f"{_SLICE}{name}" for name in columns]
     shared, ends, sampled = slices, pl.DataFrame(), []
     totals: dict[str, pl.DataFrame] = {}
     for chunk, every in pick_every(scored.iterate_records(), scored.sampling_step):
         values = benchmark.qualities(chunk, scored.options)[quality.name].cast(pl.Float64).alias("value")
-        known = chunk.select("unit", *slices).with_columns(values).filter(pl.col("value").is_finite())
+        sliced = chunk.select("unit", pl.col(columns).name.prefix(_SLICE))
+        known = sliced.with_columns(values).filter(pl.col("value").is_finite())
         sampled.append(copy_rows(known.filter(pl.col("unit").is_in(every["unit"].implode()))))
         for name in slices:
             counted = known.group_by(name).agg(total=pl.col("value").sum(), count=pl.len())
             totals[name] = _add_totals(name, totals.get(name), counted)
+        slices = [name for name in slices if len(totals[name]) <= MOST_CANDIDATES]
+        shared = [name for name in shared if name in slices]
         ends = copy_rows(_take_ends(pl.concat([ends, known], how="diagonal"), shared, most))
         if len(ends) > MOST_CANDIDATES:
             # So many combinations of slices say little about a unit.

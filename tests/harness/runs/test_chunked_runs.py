@@ -19,6 +19,7 @@ from hardlook.harness.runs.scoring import score_run
 from hardlook.harness.scorecard import Scorecard
 from hardlook.harness.sections import Section, Table
 from hardlook.harness.tally import Entry, SumTally, score_tally
+from hardlook.report import notable_units
 from hardlook.report.compare.comparison import compare_runs, read_runs
 from hardlook.report.compare.document import write_comparison
 from hardlook.report.compare.units import compute_unit_qualities, list_largest_gains
@@ -153,6 +154,9 @@ def test_comparisons_are_those_of_one_table(runs, names, tmp_path, request):
     # The same units in the galleries, with the same sentences.
     captions = [line.strip() for line in page.splitlines() if "hit" in line or "ahead of" in line]
     assert captions == [line.strip() for line in other.splitlines() if "hit" in line or "ahead of" in line]
+    # A chart of some of the units says so.
+    has_chart_of_some = names[0] == "ant" and len(names) == 2
+    assert ("units, evenly spaced" in other) == ("units, drawn at random" in page) == has_chart_of_some
 
 
 def test_runs_without_a_unit_in_common_are_named(runs, tmp_path, chunked):
@@ -187,6 +191,33 @@ def test_what_is_expected_of_a_unit_is_the_mean_of_the_others(runs, chunked):
     found = collect_candidates(scored, quality, 3)
     assert found.select("unit", "value").equals(expected.select("unit", "value")) and len(found) == FEW
     assert found["expected"].to_list() == pytest.approx(expected["expected"].to_list(), rel=1e-12)
+
+
+def test_slices_may_have_any_name_and_as_many_values_as_units(tmp_path, monkeypatch, request):
+    def evaluate_named(units, model):
+        rows = zip(evaluate(units, model), units, strict=True)
+        return [{**row, "count": GROUPS[unit.payload[0] % 2], "total": unit.id} for row, unit in rows]
+
+    more = (Column("count", "text", "how many", "slice"), Column("total", "text", "an id", "slice"))
+    schema = RecordSchema((*COUNTED.schema.columns, *more))
+    named = replace(COUNTED, schema=schema, evaluate=evaluate_named, card=replace(COUNTED.card, name="named"))
+    launch(named, out=tmp_path / "run", given={"items": FEW})
+    expected = build_report_sections(score_run(RunFolder(tmp_path / "run")), 4)[1].blocks
+    request.getfixturevalue("chunked")
+    monkeypatch.setattr(ordered_records, "ROWS", 70)
+    scored = score_run(RunFolder(tmp_path / "run"))
+    assert scored.is_chunked and build_report_sections(scored, 4)[1].blocks == expected
+    # Neither candidates nor sums are kept by the values of an id.
+    monkeypatch.setattr(notable_units, "MOST_CANDIDATES", 55)
+    counted, add_totals = [], notable_units._add_totals
+
+    def note(name, one, other):
+        counted.append((name, len(other) if one is None else len(one)))
+        return add_totals(name, one, other)
+
+    monkeypatch.setattr(notable_units, "_add_totals", note)
+    assert build_report_sections(scored, 4)[1].blocks == expected
+    assert max(count for _, count in counted[3:]) < 10
 
 
 def test_a_second_answer_does_not_count_and_is_named(tmp_path, chunked):

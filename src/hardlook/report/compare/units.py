@@ -47,7 +47,8 @@ class UnitQualities:
     def gains(self, first: str, second: str) -> NDArray[np.float64]:
         """(units,) how much better `first` is than `second` on each unit, whichever way the quality is better."""
         sign = 1.0 if self.quality.higher_is_better else -1.0
-        gains: NDArray[np.float64] = sign * (self.of(first) - self.of(second))
+        with np.errstate(invalid="ignore"):
+            gains: NDArray[np.float64] = sign * (self.of(first) - self.of(second))
         return gains
 
     def find(self, unit: str) -> int:
@@ -299,9 +300,12 @@ def _draw_scatter(qualities: UnitQualities, first: str, second: str) -> ScatterC
     short = shorten_model_names(qualities.models)
     known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     caption = f"One spot per unit. Above the line {first} has more."
+    every = qualities.counts[first, second].defined if qualities.counts else len(known)
     if len(known) > MAX_SPOTS:
-        caption += f" {MAX_SPOTS:,} of {count_units(qualities, first, second).defined:,} units, drawn at random."
         known = np.sort(generator(0, "spots").choice(known, MAX_SPOTS, replace=False))
+    if len(known) < every:
+        drawn = "evenly spaced, and those that differ most" if qualities.counts else "drawn at random"
+        caption += f" {len(known):,} of {every:,} units, {drawn}."
     return ScatterChart(
         f"{qualities.quality.title}: {first} against {second}",
         caption,
