@@ -122,7 +122,6 @@ def _describe_run(scored: ScoredRun) -> str:
         + (f" Joined from {len(parts)} runs: {', '.join(row['folder'] for row in parts)}." if parts else "")
         + (f" The model's settings: {settings}." if settings else "")
         + (f" Its marks: {marks}." if marks else "")
-        + (f" Charts of single units show one unit in {scored.sampling_step:,}." if scored.is_chunked else "")
         + (f" Source: {card.citation}" if card.citation else "")
     )
 

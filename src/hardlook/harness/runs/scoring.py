@@ -121,8 +121,15 @@ class ScoredRun:
         return {row["unit"]: row for row in rows.iter_rows(named=True)}
 
     def build_sections(self) -> Sequence[Section]:
-        """The sections of the run's report, where the model is named with those that it works with."""
-        return self.benchmark.report(self.shown_records, replace(self.scorecard, model=self.method))
+        """The sections of the run's report, where the model is named with those that it works with.
+
+        Those that are made from every k-th record say so.
+        """
+        sections = self.benchmark.report(self.shown_records, replace(self.scorecard, model=self.method))
+        if self.sampling_step == 1:
+            return sections
+        note = f"What is made from single units here is made from one unit in {self.sampling_step:,}."
+        return [replace(section, text=f"{section.text} {note}".strip()) for section in sections]
 
     def list_units(self) -> Sequence[Unit]:
         """The units of the run, listed again where they are not known."""
