@@ -122,6 +122,20 @@ def test_tallies_that_do_not_add_up_are_refused(changed, why):
     assert "additive" in str(caught.value)
 
 
+def test_a_score_without_units_in_one_part_has_those_of_the_others():
+    def explain(sums):
+        one = tally(sums)
+        return replace(one, entries=tuple(replace(entry, reason="" if entry.n else "no unit") for entry in one.entries))
+
+    none, some = np.ones((0, 2)), np.ones((2, 2))
+    for parts in ([none, some], [some, none], [none, none]):
+        adder = TallyAdder()
+        for part in parts:
+            adder.add([explain(part)])
+        (added,), whole = adder.tallies(), explain(np.concatenate(parts))
+        assert added.entries == whole.entries
+
+
 def test_parts_with_other_scores_are_refused():
     adder = TallyAdder()
     adder.add([tally(np.ones((2, 2)))])

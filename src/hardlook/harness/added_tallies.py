@@ -60,6 +60,7 @@ class _AddedTally:
     def __init__(self, first: SumTally, groups: int) -> None:
         self.first, self.identity, self.groups = first, _identify(first), groups
         self.n = [0] * len(first.entries)
+        self.reasons = [entry.reason for entry in first.entries]
         self.count = 0
         self.rows: list[Numbers] | None = []
         self.grouped: Numbers = np.zeros((groups, first.sums.shape[1]))
@@ -68,6 +69,9 @@ class _AddedTally:
     def add(self, tally: SumTally) -> None:
         sums = finite_rows(tally.sums, "sums")
         self.n = [n + entry.n for n, entry in zip(self.n, tally.entries, strict=True)]
+        # A score that is undefined in one part, for want of units, is defined where another part has some.
+        reasons = zip(self.reasons, tally.entries, strict=True)
+        self.reasons = [reason if reason == entry.reason else "" for reason, entry in reasons]
         for total, column in zip(self.totals, sums.T, strict=True):
             total.add(column)
         self._group(sums)
@@ -84,7 +88,8 @@ class _AddedTally:
             np.add.at(column, places, more)
 
     def total(self) -> SumTally:
-        entries = tuple(replace(entry, n=n) for entry, n in zip(self.first.entries, self.n, strict=True))
+        known = zip(self.first.entries, self.n, self.reasons, strict=True)
+        entries = tuple(replace(entry, n=n, reason=reason) for entry, n, reason in known)
         if self.rows is not None:
             return replace(self.first, entries=entries, sums=np.concatenate(self.rows))
         first = self.first
@@ -153,7 +158,7 @@ def _identify(tally: SumTally) -> tuple[Any, ...]:
 
 
 def _identify_entry(entry: Entry) -> Entry:
-    return replace(entry, n=0)
+    return replace(entry, n=0, reason="")
 
 
 def _not_additive(why: str) -> HardlookError:

@@ -260,6 +260,9 @@ class Benchmark:
     def __post_init__(self) -> None:
         if self.additive and self.tallies is None:
             raise TypeError(f"benchmark {self.card.name!r} is said to be additive, which needs tallies")
+        if self.additive and self.merge_vocabularies is not None:
+            why = "vocabularies are merged over all records"
+            raise TypeError(f"benchmark {self.card.name!r} is said to be additive, but {why}")
 
 
 # Names of functions in 0.1.0, when a benchmark was a class with methods; read for one release.

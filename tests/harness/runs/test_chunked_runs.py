@@ -270,6 +270,8 @@ def test_a_benchmark_that_does_not_add_up_is_named(tmp_path, chunked):
 def test_an_additive_benchmark_needs_tallies():
     with pytest.raises(TypeError, match="'counted' is said to be additive, which needs tallies"):
         replace(COUNTED, tallies=None)
+    with pytest.raises(TypeError, match="additive, but vocabularies are merged over all records"):
+        replace(COUNTED, merge_vocabularies=lambda runs: runs)
 
 
 def test_the_largest_gains_of_all_units_are_found(runs, chunked):
