@@ -84,6 +84,15 @@ def test_memory_is_bounded_whatever_the_order_of_the_units(tmp_path, order, dist
     assert max(map(len, chunks)) <= 1500 and len(chunks) > 4
 
 
+def test_parts_of_one_record_do_not_make_other_ranges_larger(tmp_path):
+    few = [[(f"a-{number:04}", 1)] for number in range(400)]
+    drawn = np.random.default_rng(0).permutation(4000).reshape(4, 1000)
+    many = [[(f"b-{number:04}", 1) for number in part] for part in drawn]
+    ordered = OrderedRecords(write_parts(tmp_path, [*few, *many]), SCHEMA, "ours", rows=250)
+    assert is_distributed(ordered)
+    assert max(map(len, join(ordered)[1])) < 500
+
+
 def test_only_parts_with_wanted_units_are_read(tmp_path, monkeypatch):
     parts = [[(f"unit-{number:03}", number) for number in range(start, start + 10)] for start in range(0, 100, 10)]
     ordered = OrderedRecords(write_parts(tmp_path, [*parts, [("unit-031", 99)]]), SCHEMA, "ours", rows=30)

@@ -9,7 +9,6 @@ number, and every part is read twice.
 
 from __future__ import annotations
 
-import math
 import tempfile
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
@@ -155,9 +154,7 @@ class OrderedRecords:
         """The same chunks by way of temporary files, one for each range of units."""
         import polars as pl
 
-        sample = pl.Series([unit for part in self._parts for unit in part.ids]).sort()
-        count = math.ceil(self.stored / self.rows)
-        bounds = sample.gather([place * len(sample) // count for place in range(1, count)]).unique().sort()
+        bounds = self._divide_units()
         with tempfile.TemporaryDirectory(prefix="hardlook-") as folder:
             files: dict[int, list[Path]] = {}
             waiting: list[pl.DataFrame] = []
@@ -175,6 +172,16 @@ class OrderedRecords:
             for place in sorted(files):
                 rows = pl.concat([pl.read_ipc(path) for path in files[place]])
                 yield rows.sort("unit", PART, maintain_order=True)
+
+    def _divide_units(self) -> pl.Series:
+        """The first unit of each range of units but the first one; a range has about `rows` records."""
+        import polars as pl
+
+        # Each of the units that are known stands for as many records of its part.
+        known = [(unit, part.rows / len(part.ids)) for part in self._parts for unit in part.ids]
+        sample = pl.DataFrame(known, schema={"unit": pl.String(), "records": pl.Float64()}, orient="row").sort("unit")
+        ranges = sample["records"].cum_sum() // self.rows
+        return sample["unit"].filter(ranges != ranges.shift()).unique().sort()
 
     def _read(self, part: _Part, columns: Sequence[str]) -> pl.DataFrame:
         import polars as pl
