@@ -175,7 +175,7 @@ def run_ours(network: FewShotMethod, recipe: Recipe, data: FewShotData, given: a
     wrapped, stepper = fabric.setup_module(Calls(network)), fabric.setup_optimizers(optimiser)
     network.train()
     for step, parts in enumerate(trainee.draw_batches(0, plans[0].last, 0, 1)):
-        torch.manual_seed(trainee.choose_seed(step, 0) or 0)
+        torch.manual_seed(trainee.start_step(step, 0) or 0)
         optimiser.zero_grad(set_to_none=True)
         for batch in parts:
             fabric.backward(trainee.compute_loss(wrapped, batch).loss / len(parts))

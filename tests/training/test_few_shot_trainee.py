@@ -7,11 +7,12 @@ from tiny_few_shot import make_data, make_recipe, train_tiny
 
 from hardlook.models.few_shot.trained import TrainedLearner
 from hardlook.models.roles import Episode
+from hardlook.networks.backbones import resnet12
 from hardlook.networks.few_shot.catalogue import find_method, list_methods
 from hardlook.networks.few_shot.method import Episodes
 from hardlook.networks.few_shot.support_heads import HeadTraining
 from hardlook.training import few_shot, few_shot_trainee
-from hardlook.training.recipes import find_recipe, plan_stages
+from hardlook.training.recipes import change_recipe, find_recipe, plan_stages
 
 RULES = {
     "rfs": "the learner logistic", "deepbdc-stl": "the learner logistic", "k-nn": "the learner k-nn",
@@ -87,3 +88,17 @@ def test_heads_are_as_they_were_after_a_validation():
     trainee.validate(method)
     assert method.head is head and not head.in_span and isinstance(head, HeadTraining)
     assert not torch.is_inference_mode_enabled()
+
+
+def test_drop_blocks_drop_more_with_every_step():
+    recipe = change_recipe(find_recipe("protonet", "resnet12", ("episodes",)), {"ways": 3, "queries": 2})
+    data = make_data()
+    method = few_shot.build_method(recipe, classes=6, size=32, seed=0)
+    trainee = few_shot.FewShotTrainee(method, recipe, plan_stages(recipe, len(data.labels)), data, seed=0, size=32)
+    blocks = [one for one in method.train().modules() if isinstance(one, resnet12.DropBlock)]
+    shares = []
+    for step in (0, resnet12.DROP_STEPS // 2, resnet12.DROP_STEPS, 2 * resnet12.DROP_STEPS):
+        torch.manual_seed(trainee.start_step(step, 0))
+        shares.append(float((blocks[-1](torch.ones(64, 32, 20, 20)) == 0).float().mean()))
+    assert len(blocks) == 2 and {block.step for block in blocks} == {2 * resnet12.DROP_STEPS}
+    assert shares == pytest.approx([0, 0.05, 0.1, 0.1], abs=0.01)

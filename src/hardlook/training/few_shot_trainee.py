@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 
 from hardlook.errors import OptionError
 from hardlook.networks.backbones import build_backbone
+from hardlook.networks.backbones.resnet12 import set_training_step
 from hardlook.networks.few_shot.catalogue import find_method
 from hardlook.networks.few_shot.learner_rules import RULES, score_by_learner, score_by_means
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
@@ -148,8 +149,9 @@ class FewShotTrainee:
         own = plan.recipe
         return compute_rate(own.schedule, own.lr, step - plan.first, steps=plan.steps, epochs=own.epochs)
 
-    def choose_seed(self, step: int, rank: int) -> int | None:
-        """What dropout and the like draw follows from seed, step and process."""
+    def start_step(self, step: int, rank: int) -> int | None:
+        """What dropout and the like draw follows from seed, step and process; DropBlocks drop more with every step."""
+        set_training_step(self.module, step)
         return int(generator(self.seed, "training step", step, rank).integers(2**62))
 
     def draw_batches(self, first: int, last: int, rank: int, world: int) -> Iterator[Sequence[_Batch]]:

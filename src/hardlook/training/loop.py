@@ -71,8 +71,8 @@ class Trainee(Protocol):
     def compute_rate(self, step: int) -> float:
         """The learning rate of a step."""
 
-    def choose_seed(self, step: int, rank: int) -> int | None:
-        """What torch's random state is set to before a step; None leaves it."""
+    def start_step(self, step: int, rank: int) -> int | None:
+        """Make the module ready for a step; what torch's random state is set to before it, None leaves it."""
 
     def draw_batches(self, first: int, last: int, rank: int, world: int) -> Iterator[Sequence[Any]]:
         """Of each step, this process's batches; their losses are averaged."""
@@ -99,7 +99,7 @@ class SingleStageTrainee:
         own = self.recipe.stage
         return compute_rate(own.schedule, own.lr, step, steps=self.plans[0].steps, epochs=own.epochs)
 
-    def choose_seed(self, step: int, rank: int) -> int | None:
+    def start_step(self, step: int, rank: int) -> int | None:
         """What dropout and the like draw follows from seed, step and process."""
         return int(generator(self.seed, "training step", step, rank).integers(2**62))
 
@@ -220,7 +220,7 @@ class _Loop:
         module.train()
         batches = trainee.draw_batches(first, stage.last, self.rank, self.world)
         for step, parts in zip(range(first, stage.last), batches, strict=True):
-            if (seed := trainee.choose_seed(step, self.rank)) is not None:
+            if (seed := trainee.start_step(step, self.rank)) is not None:
                 torch.manual_seed(seed)
             rate = trainee.compute_rate(step)
             for group in optimiser.param_groups:

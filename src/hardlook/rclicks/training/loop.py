@@ -135,7 +135,7 @@ class _ClickTrainee:
         """By the settings' schedule."""
         return compute_learning_rate(self.settings, step, self.settings.epochs * self.steps)
 
-    def choose_seed(self, step: int, rank: int) -> int | None:
+    def start_step(self, step: int, rank: int) -> int | None:
         """What dropout and drop path leave out is drawn by seed and epoch, from its first step on."""
         if step % self.steps:
             return None
