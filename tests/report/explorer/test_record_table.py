@@ -154,3 +154,17 @@ def test_a_stored_table_has_the_summaries_of_one_in_memory(rows):
 def test_units_are_looked_up_by_their_whole_id(unit, stored):
     _, table = table_of([{"iou": 0.5, "context": "", "fold": 0, "mixed": True, "pixels": 0}] * 3, stored)
     assert table.row_of(unit) == (1 if unit == "u-01" else None)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize(("values", "ends"), [([1.0, math.inf, 3.0], (1.0, 3.0)), ([-math.inf, None], (0.0, 1.0))])
+def test_infinite_qualities_are_in_no_bin(stored, values, ends):
+    row = {"context": "sea", "fold": 0, "mixed": True, "pixels": 1}
+    _, table = table_of([{**row, "iou": value} for value in values], stored=stored)
+    histogram = table.select(Query()).histogram
+    assert (histogram.edges[0], histogram.edges[-1]) == ends
+    assert (
+        histogram.counts.sum()
+        == len(values) - histogram.missing
+        == sum(value is not None and math.isfinite(value) for value in values)
+    )

@@ -190,12 +190,22 @@ class RecordTable:
                 ]
         return groups
 
+    @cached_property
+    def _main_ends(self) -> tuple[float, float]:
+        """The least and the largest finite value of the main quality; 0 where there is none."""
+        import polars as pl
+
+        assert self.main is not None
+        values = pl.col(self.main.key)
+        finite = values.filter(values.is_finite())
+        low, high = self._collect(self.lazy.select(low=finite.min(), high=finite.max())).row(0)
+        return low or 0.0, high or 0.0
+
     def _count_histogram(self, kept: pl.Series | None) -> Histogram | None:
         """The histogram of the main quality of the rows that are kept, by default all."""
         if self.main is None:
             return None
-        summary = self.summaries[self.main.key]
-        low, high = (summary.low or 0.0), (summary.high or 0.0)
+        low, high = self._main_ends
         # Most qualities are between 0 and 1; a fixed axis makes filters comparable.
         bounds = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1.0)
         counts, start, missing = np.zeros(BINS, np.int64), 0, 0
