@@ -41,6 +41,7 @@ from hardlook.toss.options import GENERAL, OneShotOptions
 from hardlook.toss.pairs import PairSettings
 from hardlook.toss.planted_pairs import FOLDS as PLANTED_FOLDS
 from hardlook.toss.planted_pairs import PLANTED, PlantedScenes, list_planted_pairs, make_planted_world
+from hardlook.toss.tiers.folder import check_built_lists
 from hardlook.toss.tiers.rules import draw_random_pairs, split_into_folds
 
 EXAMPLES = 5
@@ -108,6 +109,7 @@ def open_lists(options: OneShotOptions, tiers: Sequence[int], *, fixed: bool, pe
 
 
 def _open_files(options: OneShotOptions, tiers: Sequence[int], *, fixed: bool) -> OpenedLists:
+    check_built_lists(options.data["pairs"])
     sources = open_sources(options)
     lists, missing = [], _MissingFiles()
     files, absent = select_files(options, tiers, fixed=fixed)

@@ -8,8 +8,10 @@ from tier_lists import tier_lists
 
 from hardlook.data.toss_pairs import Pair, locate_tier_list, write_pairs
 from hardlook.errors import DataError, OptionError
+from hardlook.toss.options import TossOptions
 from hardlook.toss.tiers.folder import (
     SCHEMA,
+    check_built_lists,
     check_output_folder,
     infer_support_partitions,
     list_changed_files,
@@ -19,6 +21,7 @@ from hardlook.toss.tiers.folder import (
     write_manifest,
 )
 from hardlook.toss.tiers.rules import PARTITIONS, build_tiers, draw_similarity_pools
+from hardlook.toss.units import list_units
 
 CLASSES = ("cat", "dog", "cup", "car")
 
@@ -118,6 +121,19 @@ def test_a_changed_or_missing_file_is_named(tmp_path):
     }
     with pytest.raises(DataError, match="manifest"):
         list_changed_files(tmp_path / "tiers")
+
+
+def test_a_run_on_changed_lists_is_refused(tmp_path):
+    write(tmp_path)
+    check_built_lists(tmp_path)
+    changed = tmp_path / "tiers" / "attribute" / "split0_q_easy_sal.txt"
+    changed.write_text(changed.read_text() + "1_a 1_b\n")
+    options = TossOptions(data={"pairs": tmp_path, "voc": tmp_path})
+    with pytest.raises(DataError, match="changed after they were built: tiers/attribute/split0_q_easy_sal") as caught:
+        list_units(options)
+    assert "delete the manifest" in caught.value.remedy
+    (tmp_path / "manifest.json").unlink()
+    check_built_lists(tmp_path)
 
 
 def memberships_write(folder, split, pairs, fold=0):

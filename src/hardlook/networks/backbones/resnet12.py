@@ -231,14 +231,6 @@ class ResNet12Mtl(nn.Module):
             return x
         return functional.avg_pool2d(x, min(10, *x.shape[2:]), 1).flatten(1)
 
-    def freeze_convolutions(self) -> None:
-        """Only scales, shifts and batch normalisation are trained from here on."""
-        for module in self.modules():
-            if isinstance(module, ScaledConvolution):
-                module.weight.requires_grad_(False)
-                if module.bias is not None:
-                    module.bias.requires_grad_(False)
-
 
 def initialise(network: nn.Module, nonlinearity: str) -> None:
     """Kaiming's normal initialisation (fan out) of the convolutions of a network."""

@@ -147,6 +147,18 @@ def list_changed_files(root: Path) -> tuple[str, ...]:
         )
 
 
+def check_built_lists(root: Path) -> None:
+    """Raise an error where lists of `hardlook build toss` are not as they were built; other lists are not checked."""
+    if not _is_manifest(root / MANIFEST) or not (changed := list_changed_files(root)):
+        return
+    named = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
+    raise DataError(
+        f"these tiers changed after they were built: {named}",
+        file=root / MANIFEST,
+        remedy="build them again, or copy them again; to use the lists as they are, delete the manifest",
+    )
+
+
 @dataclass(frozen=True)
 class Memberships:
     """The partition of each token, sorted by class and image; the sha256 of each list; supports without partition."""
