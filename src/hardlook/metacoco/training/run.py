@@ -84,7 +84,7 @@ def train(
     limit = parse_budget(budget)
     chosen = change_recipe(find_recipe(method, backbone, find_method(method).stages), recipe or {})
     opening = open_training(device, devices=devices, strategy=strategy, precision=precision, threads=threads)
-    begin = read_start(Path(start).expanduser(), chosen, image_size) if start is not None else None
+    begin = read_start(Path(start).expanduser(), chosen) if start is not None else None
     code = hash_code(method)
     folder = Path(out).expanduser()
     with opening as fabric, open_progress(not progress) as start_bar:
@@ -129,7 +129,7 @@ def hash_code(method: str) -> str:
     return hash_sources({*sources_of(find_method(method).load()), *sources_of(FolderStore)})
 
 
-def read_start(path: Path, recipe: Recipe, size: int) -> dict[str, Tensor]:
+def read_start(path: Path, recipe: Recipe) -> dict[str, Tensor]:
     """The backbone's tensors of a checkpoint folder or a weights file, checked against the recipe's backbone."""
     from hardlook.networks.backbones import build_backbone
     from hardlook.networks.few_shot.catalogue import find_method
