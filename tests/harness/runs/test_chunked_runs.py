@@ -160,6 +160,18 @@ def test_comparisons_are_those_of_one_table(runs, names, tmp_path, request):
     assert ("units, evenly spaced" in other) == ("units, drawn at random" in page) == has_chart_of_some
 
 
+def test_comparisons_over_seeds_are_those_of_one_table(runs, tmp_path, request):
+    def compare(page):
+        # The third run lacks units that the others have.
+        read = [read_runs([runs / "ant", runs / "cat"]), read_runs([runs / "bee"])]
+        found = compare_runs(read, swaps=49, resamples=30)
+        return write_comparison(found, read, tmp_path / page, examples=4)
+
+    expected = compare("whole.html")
+    request.getfixturevalue("chunked")
+    assert compare("chunked.html") == expected
+
+
 def test_runs_without_a_unit_in_common_are_named(runs, tmp_path, chunked):
     run_into(tmp_path / "far", first=10 * UNITS, items=FEW)
     with pytest.raises(RunError, match=r"no unit in common: .*'unit-00000000'.*'unit-00600000'"):

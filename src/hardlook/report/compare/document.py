@@ -53,7 +53,8 @@ def write_comparison(
     card, models = comparison.benchmark.card, comparison.models
     groups: list[Sequence[ScoredRun]] = [one if isinstance(one, Sequence) else (one,) for one in runs]
     shown_runs = [group[0] for group in groups]
-    qualities = compute_unit_qualities(shown_runs, models, comparison.units.ids, examples)
+    others = [run for group in groups for run in group[1:]]
+    qualities = compute_unit_qualities(shown_runs, models, comparison.units.ids, examples, others)
     counts = [count_units(qualities, *pair) for pair in combinations(models, 2)] if qualities else []
     document = build_document(comparison, shown_runs, counts)
     for entry, group in zip(document["models"], groups, strict=True):

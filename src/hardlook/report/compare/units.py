@@ -79,11 +79,16 @@ class UnitCount:
 
 
 def compute_unit_qualities(
-    runs: Sequence[ScoredRun], models: Sequence[str], units: pl.Series | None, examples: int = 6
+    runs: Sequence[ScoredRun],
+    models: Sequence[str],
+    units: pl.Series | None,
+    examples: int = 6,
+    others: Sequence[ScoredRun] = (),
 ) -> UnitQualities | None:
     """The card's first quality of every shared unit; None where the benchmark judges no single units.
 
-    Without `units` runs are read in chunks, and `examples` units of each gallery are found among all.
+    Without `units` runs are read in chunks, and `examples` units of each gallery are found among all: among those that
+    `others`, runs of further seeds, have as well.
     """
     import polars as pl
 
@@ -92,14 +97,18 @@ def compute_unit_qualities(
         return None
     quality = benchmark.card.qualities[0]
     if units is None:
-        return _collect_unit_qualities(runs, tuple(models), quality, examples)
+        return _collect_unit_qualities(runs, tuple(models), quality, examples, others)
     tables = (take_shared_rows(benchmark.qualities(run.records, run.options), units) for run in runs)
     values = [table[quality.name].cast(pl.Float64).fill_null(np.nan).to_numpy() for table in tables]
     return UnitQualities(quality, tuple(models), units, np.array(values))
 
 
 def _collect_unit_qualities(
-    runs: Sequence[ScoredRun], models: tuple[str, ...], quality: Quality, examples: int
+    runs: Sequence[ScoredRun],
+    models: tuple[str, ...],
+    quality: Quality,
+    examples: int,
+    others: Sequence[ScoredRun],
 ) -> UnitQualities:
     """The qualities of every k-th shared unit and of those for galleries, and counts over all, in bounded memory."""
     import polars as pl
@@ -108,9 +117,9 @@ def _collect_unit_qualities(
     counts = {pair: UnitCount(*pair, 0, 0, 0, 0) for pair in combinations(models, 2)}
     kept = UnitQualities(quality, models, pl.Series([], dtype=pl.String()), np.empty((len(models), 0)))
     ends, seen = kept, 0
-    for chunks in SharedChunks([run.iterate_records() for run in runs]):
+    for chunks in SharedChunks([run.iterate_records() for run in (*runs, *others)]):
         values = []
-        for run, rows in zip(runs, chunks, strict=True):
+        for run, rows in zip(runs, chunks[: len(runs)], strict=True):
             assert run.benchmark.qualities is not None
             table = run.benchmark.qualities(rows, run.options)
             values.append(table[quality.name].cast(pl.Float64).fill_null(np.nan).to_numpy())
