@@ -135,14 +135,23 @@ def list_class_means(
 
 
 def list_associations(
-    scored: Mapping[str, ClassScores], shares: Mapping[str, Mapping[str, float]], base: str = "all"
+    scored: Mapping[str, ClassScores],
+    shares: Mapping[str, Mapping[str, float]],
+    base: str = "all",
+    *,
+    untrained: ClassScores | None = None,
 ) -> list[dict[str, Any]]:
     """Correlation over classes of the share as background with IoU and with what each selection changes.
+
+    `untrained` are scores of a model without training: no class was background to it.
 
     The p-value is that of 10,000 permutations of the classes, two-sided, of Spearman's.
     """
     share = np.array([shares[name]["share_of_masks"] for name in scored[base].names])
     measured = {base: scored[base].values.mean(0)}
+    if untrained is not None:
+        measured["a model without training"] = untrained.values.mean(0)
+        measured[f"{base} less that model"] = measured[base] - untrained.values.mean(0)
     for selection in (other for other in scored if other != base):
         measured[f"{selection} less {base}"] = scored[selection].values.mean(0) - measured[base]
     rows = []

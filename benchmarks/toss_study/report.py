@@ -192,9 +192,11 @@ def study_classes(
             seen = {one: score_classes(runs[f"{network}-{one}{at}"]) for one in SELECTIONS} if at else scored
             threshold = at.removeprefix(AT) or "0.5"
             means += [{"threshold": threshold, **row} for row in list_class_means(seen, shares)]
+    floor = runs.get(f"prototype{FLOOR}")
+    untrained = score_classes(floor) if floor else None
     return {
         "classes": list_classes(scored, shares),
-        "associations": list_associations(scored, shares),
+        "associations": list_associations(scored, shares, untrained=untrained),
         "class-means": means,
     }
 
@@ -319,7 +321,7 @@ def write_report(study: Path, docs: Path | None, train: Path, test: Path) -> str
                 (place / f"toss-study-{name}.csv").write_text(format_csv(rows))
     for name, chart in charts.items():
         (pictures / f"toss-study-{name}.svg").write_text(standalone_svg(chart, width=200, filled=True))
-    for name, seeds in runs["saliency"].items():
+    for name, seeds in ((name, seeds) for name, seeds in runs["saliency"].items() if not name.endswith(FLOOR)):
         draw_followed(seeds[0]).save(pictures / f"toss-study-salience-{name}.jpg", quality=85)
     return format_scores(tables["scores"])
 
