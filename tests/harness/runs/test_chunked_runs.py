@@ -279,6 +279,21 @@ def test_a_benchmark_that_does_not_add_up_is_named(tmp_path, chunked):
         launch(clustered, out=tmp_path / "run", given={"items": FEW})
 
 
+@pytest.mark.parametrize("lie", ["another score", "a score of its own", "a larger value"])
+def test_a_small_run_shows_that_a_benchmark_does_not_add_up(tmp_path, lie):
+    def false_score(records, options):
+        card = score(records, options)
+        if lie == "another score":
+            return replace(card, scores=card.scores[:-1])
+        if lie == "a score of its own":
+            return replace(card, scores=(*card.scores, replace(card.scores[0], name="own")))
+        return replace(card, scores=(replace(card.scores[0], value=card.scores[0].value + 1e-9), *card.scores[1:]))
+
+    false = replace(COUNTED, card=replace(COUNTED.card, name=f"false {lie}"), score=false_score)
+    with pytest.raises(HardlookError, match="not that of the tallies of two halves"):
+        launch(false, out=tmp_path / "run", given={"items": FEW})
+
+
 def test_an_additive_benchmark_needs_tallies():
     with pytest.raises(TypeError, match="'counted' is said to be additive, which needs tallies"):
         replace(COUNTED, tallies=None)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,9 @@ EXAMPLES = 5
 
 MOST_IN_MEMORY = 1_000_000
 """A run of more units is read in chunks, where its benchmark is additive."""
+
+MOST_CHECKED = 100_000
+"""Up to so many records, a benchmark that says it is additive is checked."""
 
 SAMPLED = 100_000
 """So many of its records, evenly spaced, are shown in its report."""
@@ -212,6 +216,8 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
             scorecard, answered = _score_chunks(benchmark, chunks, options)
         else:
             scorecard, answered = benchmark.score(source, options), len(source)
+            if benchmark.additive and 1 < answered <= MOST_CHECKED:
+                _check_additive(benchmark, source, options, scorecard)
     unscored = manifest["units"] - answered
     scorecard = replace(
         scorecard,
@@ -240,6 +246,23 @@ def _score_chunks(
     draws: Any = options
     scores = [score for tally in adder.tallies() for score in score_tally(tally, draws)]
     return Scorecard(benchmark.card.name, benchmark.card.version, "", tuple(scores)), answered
+
+
+def _check_additive(
+    benchmark: Benchmark, records: pl.DataFrame, options: BenchmarkOptions, scorecard: Scorecard
+) -> None:
+    """Raise an error where scores from the tallies of two halves differ: a run of millions of units would show it."""
+    half = len(records) // 2
+    added, _ = _score_chunks(benchmark, (records[:half], records[half:]), options)
+    for one, other in zip_longest(scorecard.scores, added.scores):
+        # By their texts, in which NaN equals NaN.
+        if repr(one) != repr(other):
+            name = (one or other).name
+            raise HardlookError(
+                f"the benchmark {benchmark.card.name!r} is said to be additive, but its score {name!r} is not that of "
+                "the tallies of two halves of the records",
+                remedy="leave `additive` out of its definition, or compute its scores from its tallies alone",
+            )
 
 
 @contextlib.contextmanager
