@@ -25,6 +25,7 @@ HARNESS = "the harness"
 
 TOPICS = {
     "toss": "one-shot", "build-toss": "one-shot", "bias": "one-shot", "one-shot-networks": "one-shot",
+    "toss-study": "one-shot",
     "metacoco": "contexts", "concept-context-data": "contexts", "planting-contexts": "contexts",
     "spuriousness": "contexts", "quick-start": "contexts", "training": "contexts",
     "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks", "interactive-checkpoints": "clicks",
