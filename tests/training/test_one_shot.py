@@ -1,12 +1,8 @@
 """One-shot networks learn from pairs; pairs follow from seed and number; kills change nothing; labels as told."""
 
-import json
-import os
-import signal
-import time
-
 import numpy as np
 import pytest
+from killed_trainings import train_through_kills
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning_fabric")
@@ -157,22 +153,7 @@ def test_a_folder_of_another_training_is_refused(tmp_path):
 def test_killed_and_resumed_it_ends_with_the_same_weights(tmp_path):
     recipe, data = make_recipe(epochs=3, augment="crop"), make_data()
     train_tiny(tmp_path / "whole", recipe, data, validations=6)
-    kills = 0
-    while not (tmp_path / "killed" / "checkpoint.json").is_file() or not json.loads(
-        (tmp_path / "killed" / "checkpoint.json").read_text()
-    ).get("finished"):
-        child = os.fork()
-        if not child:
-            try:
-                torch.set_num_threads(1)
-                train_tiny(tmp_path / "killed", recipe, data, validations=6, save_seconds=0.0)
-            finally:
-                os._exit(0)
-        time.sleep(0.15 + 0.02 * kills)
-        if kills < 5:
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        kills += 1
-    assert kills >= 2
+    killed = tmp_path / "killed"
+    assert train_through_kills(killed, lambda: train_tiny(killed, recipe, data, validations=6, save_seconds=0.0)) == 3
     first, second = (read_weights(tmp_path / name) for name in ("whole", "killed"))
     assert all(torch.equal(first[key], second[key]) for key in first)

@@ -35,7 +35,7 @@ from hardlook.training.folder import (
     is_finished,
     make_identity,
     read_trained,
-    train_stages,
+    train_in_folder,
 )
 from hardlook.training.recipes import Budget, Recipe, plan_stages
 
@@ -113,7 +113,7 @@ def train_few_shot(
         "code": code,
         "validation_rule": describe_validation(method),
     }
-    train_stages(
+    train_in_folder(
         trainee,
         folder,
         fabric,

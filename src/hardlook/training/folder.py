@@ -189,7 +189,7 @@ def describe_plans(trainee: PlannedTrainee) -> dict[str, Any]:
     return {"parameters": parameters, "steps": trainee.plans[-1].last, "stages": stages}
 
 
-def train_stages(
+def train_in_folder(
     trainee: PlannedTrainee,
     folder: Path,
     fabric: Any,
@@ -200,49 +200,22 @@ def train_stages(
     save_seconds: float | None = 30.0,
     show_progress: ShowProgress | None = None,
 ) -> None:
-    """As `train_in_folder`; the card is given what is known of the stages, and `show_progress` the images of a step."""
-    plans = trainee.plans
+    """Run the loop in a folder, from where it was stopped; the first selection's weights are the folder's own.
+
+    `card` is what `checkpoint.json` says, with the `identity` of the training; what is known of its stages is added.
+    """
+    main, plans = selections[0] if selections else LAST, trainee.plans
+    kind = FolderStore if selections else LastStore
+    store = kind(folder, card["identity"], {**card, **describe_plans(trainee)}, main)
+    if fabric.global_rank == 0:
+        remove_leftovers(folder)
 
     def report(step: int) -> None:
         if show_progress is not None:
             plan = next(plan for plan in plans if max(step - 1, 0) < plan.last)
             show_progress(plans[-1].last, step, plan.images)
 
-    train_in_folder(
-        trainee,
-        folder,
-        fabric,
-        {**card, **describe_plans(trainee)},
-        selections=selections,
-        precision=precision,
-        save_seconds=save_seconds,
-        show_progress=report,
-    )
-
-
-def train_in_folder(
-    trainee: Trainee,
-    folder: Path,
-    fabric: Any,
-    card: Mapping[str, Any],
-    *,
-    selections: Sequence[str],
-    precision: str,
-    save_seconds: float | None = 30.0,
-    show_progress: Callable[[int], None] | None = None,
-) -> None:
-    """Run the loop in a folder, from where it was stopped; the first selection's weights are the folder's own.
-
-    `card` is what `checkpoint.json` says, with the `identity` of the training and its number of `steps`.
-    """
-    main = selections[0] if selections else LAST
-    kind = FolderStore if selections else LastStore
-    store = kind(folder, card["identity"], card, main)
-    if fabric.global_rank == 0:
-        remove_leftovers(folder)
-    reached = run_loop(
-        trainee, store, fabric, precision=precision, save_seconds=save_seconds, show_progress=show_progress
-    )
+    reached = run_loop(trainee, store, fabric, precision=precision, save_seconds=save_seconds, show_progress=report)
     if fabric.global_rank == 0:
         finish(folder, main, reached)
     if fabric.world_size > 1:

@@ -6,8 +6,7 @@ dataset gives images, class maps and the classes of a fold.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +22,14 @@ from hardlook.errors import DataError
 from hardlook.networks.one_shot.catalogue import find_network, has_released_reading
 from hardlook.networks.one_shot.network import IGNORED, Features, OneShotNetwork
 from hardlook.randomness import generator
-from hardlook.training.folder import estimate_images, fingerprint_weights, fix_budget, is_finished, train_in_folder
+from hardlook.training.folder import (
+    ShowProgress,
+    fingerprint_weights,
+    fit_to_budget,
+    is_finished,
+    make_identity,
+    train_in_folder,
+)
 from hardlook.training.frozen_features import FeatureStore, FrozenFeatures
 from hardlook.training.loop import SingleStageTrainee, Stage, StepLoss, place_marks
 from hardlook.training.one_shot_recipes import OneShotRecipe, plan_training
@@ -371,7 +377,7 @@ def train_one_shot(
     save_seconds: float | None = 30.0,
     start: Mapping[str, Tensor] | None = None,
     store: FeatureStore | None = None,
-    show_progress: Callable[[int, int, int], None] | None = None,
+    show_progress: ShowProgress | None = None,
 ) -> None:
     """Train a network, or resume its training in `folder`; a finished one stays as it is.
 
@@ -380,19 +386,15 @@ def train_one_shot(
     """
     budget = budget or Budget()
     folder.mkdir(parents=True, exist_ok=True)
-    identity = {
-        "recipe": recipe.to_json(),
-        "seed": seed,
-        "budget": [budget.images, budget.seconds],
-        "precision": precision,
-        "processes": int(fabric.world_size),
-        "validations": validations,
+    further = {
         "validation pairs": validation_pairs,
         "classes": [data.names[number] for number in data.training],
-        "data": dict(data.facts),
-        "threads": torch.get_num_threads() if fabric.device.type == "cpu" else None,
         "started from": fingerprint_weights(start),
     }
+    identity = make_identity(
+        recipe.to_json(), fabric, seed=seed, budget=budget, precision=precision, validations=validations,
+        data=data.facts, further=further,
+    )  # fmt: skip
     if is_finished(folder, identity):
         return
     network = build_one_shot(recipe, classes=len(data.training), seed=seed)
@@ -405,31 +407,18 @@ def train_one_shot(
             validation_pairs=validation_pairs, budget_images=images, store=store,
         )  # fmt: skip
 
-    def estimate(seconds: float) -> int:
-        tried = make(copy.deepcopy(network), 0)
-        return estimate_images(tried, tried.plans, seconds, fabric, validations)
-
-    trainee = make(network, fix_budget(folder, budget, fabric, estimate))
-    plan = trainee.plans[0]
+    trainee = fit_to_budget(network, make, folder, budget, fabric, validations)
     card = {
         "kind": "one-shot",
         "method": recipe.network,
         "backbone": recipe.backbone,
-        "parameters": sum(one.numel() for one in network.parameters()),
         "image_size": recipe.size,
         "identity": identity,
         "code": code,
-        "steps": plan.last,
-        "stages": [{"stage": recipe.stage.stage, "steps": plan.steps, "images": plan.steps * plan.images}],
         "validation_rule": "its own",
         "score": "mean IoU",
         "classes_without_pairs": [data.names[number] for number in trainee.sampler.without],
     }
-
-    def report(step: int) -> None:
-        if show_progress is not None:
-            show_progress(plan.last, step, plan.images)
-
     train_in_folder(
         trainee,
         folder,
@@ -438,5 +427,5 @@ def train_one_shot(
         selections=[SELECTION] if trainee.held is not None else [],
         precision=precision,
         save_seconds=save_seconds,
-        show_progress=report,
+        show_progress=show_progress,
     )

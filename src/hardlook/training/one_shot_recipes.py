@@ -9,10 +9,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from importlib.resources import files
 from typing import Any
 
 from hardlook.errors import OptionError
@@ -23,6 +21,7 @@ from hardlook.training.recipes import (
     list_stage_settings,
     parse_stage,
     parse_value,
+    read_recipe_table,
 )
 from hardlook.training.segmentation_images import AUGMENTATIONS, FITS
 
@@ -103,8 +102,7 @@ def find_one_shot_recipe(network: str, backbone: str = DEFAULT_BACKBONE, *, read
 
 def read_rows() -> list[dict[str, str]]:
     """The rows of the table."""
-    text = files("hardlook.training").joinpath("one_shot_recipes.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+    return read_recipe_table("hardlook.training", "one_shot_recipes.csv")
 
 
 def change_one_shot_recipe(recipe: OneShotRecipe, given: Mapping[str, Any]) -> OneShotRecipe:

@@ -1,12 +1,10 @@
 """Interactive networks learn from clicks on their errors; steps follow from the seed; kills change nothing."""
 
 import json
-import os
-import signal
-import time
 
 import numpy as np
 import pytest
+from killed_trainings import train_through_kills
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning_fabric")
@@ -130,23 +128,8 @@ def test_targets_are_of_one_object_and_void_pixels_do_not_count():
 def test_killed_and_resumed_it_ends_with_the_same_weights(tmp_path):
     recipe, data = make_recipe(epochs=3, most_clicks=2), make_data(count=8, held=2)
     train_tiny(tmp_path / "whole", recipe, data, validations=3)
-    kills = 0
-    while not (tmp_path / "killed" / "checkpoint.json").is_file() or not json.loads(
-        (tmp_path / "killed" / "checkpoint.json").read_text()
-    ).get("finished"):
-        child = os.fork()
-        if not child:
-            try:
-                torch.set_num_threads(1)
-                train_tiny(tmp_path / "killed", recipe, data, validations=3, save_seconds=0.0)
-            finally:
-                os._exit(0)
-        time.sleep(0.15 + 0.05 * kills)
-        if kills < 5:
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        kills += 1
-    assert kills >= 2
+    killed = tmp_path / "killed"
+    assert train_through_kills(killed, lambda: train_tiny(killed, recipe, data, validations=3, save_seconds=0.0)) == 3
     first, second = (read_weights(tmp_path / name) for name in ("whole", "killed"))
     assert all(torch.equal(first[key], second[key]) for key in first)
     histories = [(tmp_path / name / "history.jsonl").read_text().splitlines() for name in ("whole", "killed")]

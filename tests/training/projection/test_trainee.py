@@ -1,12 +1,8 @@
 """Projections learn words from cells; steps follow from seed and number; kills change nothing; scores by hand."""
 
-import json
-import os
-import signal
-import time
-
 import numpy as np
 import pytest
+from killed_trainings import train_through_kills
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning_fabric")
@@ -181,20 +177,7 @@ def test_a_folder_of_another_training_is_refused(tmp_path):
 def test_killed_and_resumed_it_ends_with_the_same_weights(tmp_path):
     recipe, data = make_recipe(epochs=20, hidden=8), make_data()
     train_small(tmp_path / "whole", recipe, data)
-    card, kills = tmp_path / "killed" / "checkpoint.json", 0
-    while not card.is_file() or not json.loads(card.read_text()).get("finished"):
-        child = os.fork()
-        if not child:
-            try:
-                torch.set_num_threads(1)
-                train_small(tmp_path / "killed", recipe, data, save_seconds=0.0)
-            finally:
-                os._exit(0)
-        time.sleep(0.1 + 0.02 * kills)
-        if kills < 4:
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        kills += 1
-    assert kills >= 2
+    killed = tmp_path / "killed"
+    assert train_through_kills(killed, lambda: train_small(killed, recipe, data, save_seconds=0.0)) == 3
     first, second = (read_weights(tmp_path / name) for name in ("whole", "killed"))
     assert first.keys() == second.keys() and all(torch.equal(first[key], second[key]) for key in first)

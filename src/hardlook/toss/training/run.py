@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hardlook.errors import DataError, ModelError, OptionError
+from hardlook.data.untrained_images import check_held_back
+from hardlook.errors import DataError, ModelError
 from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
-from hardlook.harness.runs.evaluation import pin_threads
 from hardlook.harness.runs.progress import follow_steps, open_progress
 from hardlook.models.feature_cache import FeatureFiles, default_cache_folder
 from hardlook.models.identity import sources_of
@@ -92,8 +92,7 @@ def train(
 
     check_device("the training", device)
     find_network(network)
-    if not 0 <= held_back < 1:
-        raise OptionError(f"--held-back {held_back}: not a share", remedy="a number from 0 to below 1, such as 0.1")
+    check_held_back(held_back)
     chosen = change_one_shot_recipe(find_one_shot_recipe(network, backbone, reading=reading), recipe or {})
     begin = read_start(start, chosen)
     numbers = [fold] if fold is not None else list(range(folds))
@@ -139,18 +138,15 @@ def _train_fold(
     progress: bool,
     budget: str,
 ) -> Training:
-    from hardlook.training.devices import open_fabric
-    from hardlook.training.folder import read_trained
+    from hardlook.training.launch import launch_training, open_training
     from hardlook.training.one_shot import train_one_shot
     from hardlook.training.recipes import parse_budget
 
-    fabric: Any = open_fabric(device, precision=precision, devices=devices, strategy=strategy)  # type: ignore[arg-type]
-    if device == "cpu":
-        pin_threads(threads)
-    with open_progress(not progress) as start_bar:
+    opening = open_training(device, devices=devices, strategy=strategy, precision=precision, threads=threads)
+    with opening as fabric, open_progress(not progress) as start_bar:
         given = prepare_data(options, recipe, start_bar)
 
-        def work(opened: Any) -> int:
+        def work(opened: Any) -> None:
             train_one_shot(
                 given,
                 recipe,
@@ -166,10 +162,8 @@ def _train_fold(
                 store=FeatureFiles(default_cache_folder(), STORED),
                 show_progress=follow_steps(start_bar),
             )
-            return int(opened.global_rank)
 
-        rank = fabric.launch(work)
-    trained = read_trained(folder)
+        trained, rank = launch_training(fabric, folder, work)
     return Training(folder, trained.card, trained.history, rank)
 
 

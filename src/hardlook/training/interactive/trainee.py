@@ -32,7 +32,7 @@ from hardlook.training.folder import (
     fit_to_budget,
     is_finished,
     make_identity,
-    train_stages,
+    train_in_folder,
 )
 from hardlook.training.interactive.crops import Objects, change_colours, draw_colours, draw_object_crops, fit_objects
 from hardlook.training.interactive.losses import compute_interactive_loss
@@ -401,7 +401,7 @@ def train_interactive(
         "score": "mean IoU",
         "tensors_started_from": taken,
     }
-    train_stages(
+    train_in_folder(
         trainee,
         folder,
         fabric,

@@ -23,7 +23,7 @@ from hardlook.errors import DataError
 from hardlook.fingerprints import hash_array
 from hardlook.networks.open_vocabulary.projection import SemanticProjection
 from hardlook.randomness import generator
-from hardlook.training.folder import ShowProgress, fit_to_budget, is_finished, make_identity, train_stages
+from hardlook.training.folder import ShowProgress, fit_to_budget, is_finished, make_identity, train_in_folder
 from hardlook.training.loop import SingleStageTrainee, Stage, StepLoss, place_marks
 from hardlook.training.optimisers import build_optimiser
 from hardlook.training.projection.recipes import ProjectionRecipe
@@ -235,7 +235,7 @@ def train_projection(
         "validation_rule": "its own",
         "score": "mean IoU",
     }
-    train_stages(
+    train_in_folder(
         trainee,
         folder,
         fabric,
