@@ -23,11 +23,12 @@ from hardlook.errors import HardlookError
 from hardlook.harness.options import parse_options
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.batches import make_batches
-from hardlook.harness.runs.evaluation import evaluate_batch, pin_threads, set_thread_variables
+from hardlook.harness.runs.evaluation import evaluate_batch
 from hardlook.harness.runs.plan import list_units
 from hardlook.models import answer_checks
 from hardlook.models.registry import build
 from hardlook.models.roles import Instances, Prompted, Segments
+from hardlook.threads import pin_threads, set_thread_variables
 
 TARGET = 2.0  # percent
 SIDE = 1000

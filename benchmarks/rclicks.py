@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import click_distances
-from hardlook.harness.runs.evaluation import pin_threads, set_thread_variables
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.models.registry import build
 from hardlook.models.roles import Clicks, Mask, Prompted
 from hardlook.rclicks.clicks.courses import BASE, Course, Instance, Rules, make_clicking_groups
 from hardlook.rclicks.clicks.simulation import Trajectories, simulate_clicks
+from hardlook.threads import pin_threads, set_thread_variables
 
 SIZES = ((480, 640, 3.0), (1365, 2048, 25.0))  # height, width, most milliseconds
 RATIO = 6.0

@@ -19,10 +19,10 @@ import polars as pl
 from hardlook.data.class_masks import open_class_mask_folders
 from hardlook.data.toss_pairs import Pair, list_pair_files, locate_tier_list, read_pairs, write_pairs
 from hardlook.harness.registry import find_benchmark
-from hardlook.harness.runs.evaluation import pin_threads, set_thread_variables
 from hardlook.harness.runs.launch import launch
 from hardlook.models.registry import build
 from hardlook.models.roles import Support
+from hardlook.threads import pin_threads, set_thread_variables
 from hardlook.toss.options import TossOptions
 
 PAIRS, LOOP_PAIRS, TARGET = 20_000, 60, 8.0

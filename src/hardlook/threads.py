@@ -1,5 +1,6 @@
-"""Threads of numerical libraries: a limit for a block of code.
+"""Threads of numerical libraries: limits for a process, for those started from it, or for a block of code.
 
+>>> import cv2
 >>> with pinned_threads(1):
 ...     cv2.getNumThreads()
 1
@@ -7,27 +8,46 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import cv2
-import threadpoolctl
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def set_thread_variables(threads: int) -> None:
+    """Limit the threads of libraries that are not loaded yet, also in processes started from here."""
+    for variable in THREAD_VARIABLES:
+        os.environ[variable] = str(threads)
+
+
+def pin_threads(threads: int) -> None:
+    """Limit the threads of BLAS, OpenMP, OpenCV and torch, of those that are loaded."""
+    import threadpoolctl
+
+    threadpoolctl.threadpool_limits(threads)
+    if (cv2 := sys.modules.get("cv2")) is not None:
+        cv2.setNumThreads(threads)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_num_threads(threads)
 
 
 @contextmanager
 def pinned_threads(threads: int) -> Iterator[None]:
-    """Limit the threads of BLAS, OpenMP, OpenCV and, where it is loaded, torch; after the block they are as before."""
-    torch = sys.modules.get("torch")
+    """The same for a block; after it they are as before."""
+    import threadpoolctl
+
+    cv2, torch = sys.modules.get("cv2"), sys.modules.get("torch")
     # Before the limit of OpenMP, which torch's number follows.
-    before = cv2.getNumThreads(), torch.get_num_threads() if torch is not None else 0
+    of_cv2 = cv2.getNumThreads() if cv2 is not None else 0
+    of_torch = torch.get_num_threads() if torch is not None else 0
     with threadpoolctl.threadpool_limits(threads):
-        cv2.setNumThreads(threads)
-        if torch is not None:
-            torch.set_num_threads(threads)
+        pin_threads(threads)
         try:
             yield
         finally:
-            cv2.setNumThreads(before[0])
+            if cv2 is not None:
+                cv2.setNumThreads(of_cv2)
             if torch is not None:
-                torch.set_num_threads(before[1])
+                torch.set_num_threads(of_torch)

@@ -111,8 +111,8 @@ def spuriousness(
       hardlook data spuriousness --data pacs --image-text clip --model-arg path=FOLDER --out spuriousness
     """
     from hardlook.data.concept_context import list_images
-    from hardlook.harness.runs.evaluation import pin_threads
     from hardlook.metacoco.contexts.spuriousness import measure_spuriousness, write_spuriousness
+    from hardlook.threads import pin_threads
 
     if preprocessing not in PREPROCESSINGS:
         raise OptionError(f"--preprocessing {preprocessing}", remedy=f"one of {', '.join(PREPROCESSINGS)}")

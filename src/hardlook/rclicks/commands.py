@@ -110,7 +110,6 @@ def evaluate(
       hardlook clicks evaluate --user-clicks clicks.csv --data tetris=TETRIS --models clickability
       --model-arg clickability.path=clickability.safetensors --out evaluation
     """
-    from hardlook.harness.runs.evaluation import pin_threads
     from hardlook.harness.runs.progress import open_progress
     from hardlook.rclicks.click_evaluation.evaluation import (
         ClickEvaluation,
@@ -122,6 +121,7 @@ def evaluate(
     from hardlook.rclicks.click_evaluation.stem_scores import Readings
     from hardlook.rclicks.user_clicks.loading import EXIT_SOME_UNREAD, load_clicked_data
     from hardlook.rclicks.user_clicks.readings import EVALUATION, choose_readings
+    from hardlook.threads import pin_threads
 
     readings: dict[str, Any] = choose_readings(parse_pairs(reading, "--reading"), EVALUATION)
     named = build_click_models(models, model_arg)

@@ -9,7 +9,6 @@ import threadpoolctl
 
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.evaluation import (
-    THREAD_VARIABLES,
     Job,
     PreparedBatch,
     build_worker,
@@ -19,9 +18,9 @@ from hardlook.harness.runs.evaluation import (
     is_out_of_memory,
     iterate_batch,
     iterate_prepared,
-    pin_threads,
 )
 from hardlook.models.registry import build
+from hardlook.threads import THREAD_VARIABLES, pin_threads
 
 BENCHMARK = find_benchmark("closed-miou")
 

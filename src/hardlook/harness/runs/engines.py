@@ -28,9 +28,9 @@ from hardlook.harness.runs.evaluation import (
     iterate_batch,
     iterate_prepared,
     prepare_batch,
-    set_thread_variables,
 )
 from hardlook.harness.runs.worker_processes import LOOK_AFTER, WorkerLost, WorkerProcess, wait_for_workers
+from hardlook.threads import set_thread_variables
 
 EngineName = Literal["inline", "processes", "ray"]
 

@@ -9,7 +9,6 @@ to its number of threads: default threading beside a busy core costs four times 
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import traceback
 from collections import deque
@@ -23,6 +22,7 @@ from hardlook.harness.by_value import ByValue
 from hardlook.harness.records import Record
 from hardlook.harness.registry import add, find_benchmark
 from hardlook.harness.runs.record_store import Failure
+from hardlook.threads import pin_threads, set_thread_variables
 
 
 @dataclass(frozen=True)
@@ -201,9 +201,6 @@ def _make_failure(unit: str, stage: str, error: BaseException) -> Failure:
     return Failure(unit, stage, f"{type(error).__name__}: {message}", text)
 
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-
-
 @dataclass(frozen=True)
 class Job:
     """Names from which any process, on any machine, builds the benchmark and the model.
@@ -245,20 +242,3 @@ def build_worker(job: Job) -> Worker:
         model = build(job.model, role=benchmark.card.role, args=job.model_args) if job.model else None
     pin_threads(job.threads)
     return Worker(benchmark, model)
-
-
-def set_thread_variables(threads: int) -> None:
-    """Limit the threads of libraries that are not loaded yet, also in processes started from here."""
-    for variable in THREAD_VARIABLES:
-        os.environ[variable] = str(threads)
-
-
-def pin_threads(threads: int) -> None:
-    """Limit the threads of libraries that are loaded already."""
-    import threadpoolctl
-
-    threadpoolctl.threadpool_limits(threads)
-    if "cv2" in sys.modules:
-        sys.modules["cv2"].setNumThreads(threads)
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(threads)

@@ -19,9 +19,10 @@ from hardlook.errors import RunError, RunWarning
 from hardlook.extras import require
 from hardlook.harness.runs.batch_queue import BatchQueue, BatchTask, collect_outcomes
 from hardlook.harness.runs.batches import Batch
-from hardlook.harness.runs.evaluation import THREAD_VARIABLES, Job, Outcome, build_worker, iterate_batch
+from hardlook.harness.runs.evaluation import Job, Outcome, build_worker, iterate_batch
 from hardlook.harness.runs.signals import kept_signal_handlers
 from hardlook.models.families.downloads import OFFLINE, is_offline
+from hardlook.threads import THREAD_VARIABLES
 
 # Seconds after which nodes are counted again and deadlines looked at, although no actor has answered.
 LOOK_AFTER = 2.0

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from hardlook.errors import ChangedRun, DataError, ModelError, OptionError
 from hardlook.extras import require
 from hardlook.fingerprints import hash_file
-from hardlook.harness.runs.evaluation import pin_threads
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import open_progress
 from hardlook.rclicks.training.loop import TrainingResult, train
@@ -20,6 +19,7 @@ from hardlook.rclicks.training.settings import TrainingSettings
 from hardlook.rclicks.training.split import TrainingSplit, drop_unusable
 from hardlook.rclicks.training.state import HISTORY, LAST, read_history, read_progress
 from hardlook.report.json_values import dump_json
+from hardlook.threads import pin_threads
 
 if TYPE_CHECKING:
     from hardlook.networks.segnext import Architecture
