@@ -149,6 +149,19 @@ def test_damage_is_named(tmp_path):
     assert str(caught.value.file) == str(part)
 
 
+def test_columns_may_have_any_name(tmp_path):
+    schema = RecordSchema((Column("range", "int", "a number"), Column("unit range", "int", "another")))
+    folder = RunFolder(tmp_path)
+    folder.records_path.mkdir()
+    drawn = np.random.default_rng(2).permutation(200)
+    for part in np.split(drawn, 20):
+        rows = [{"unit": f"unit-{number:03}", "range": int(number), "unit range": -int(number)} for number in part]
+        write_part(schema.frame(rows).with_columns(answers=pl.lit("ours")), folder.records_path)
+    ordered = OrderedRecords(folder, schema, "ours", rows=20)
+    assert is_distributed(ordered)
+    assert join(ordered, schema.light)[0].equals(read_records(folder, schema, "ours", schema.light))
+
+
 def test_temporary_files_are_removed_when_reading_stops_early(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     (tmp_path / "scratch").mkdir()

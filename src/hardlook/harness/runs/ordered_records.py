@@ -38,6 +38,8 @@ _SAMPLED_IDS = 64
 PART, ROW = "part of the run", "row of the part"
 """Columns that tell where a record is stored: the number of its part, by name, and its row there."""
 
+_RANGE = "range of units"
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -164,10 +166,10 @@ class OrderedRecords:
                     continue
                 rows = pl.concat(waiting)
                 waiting = []
-                ranges = bounds.search_sorted(rows["unit"], side="right").alias("range")
-                for (place,), inside in rows.with_columns(ranges).partition_by("range", as_dict=True).items():
+                ranges = bounds.search_sorted(rows["unit"], side="right").alias(_RANGE)
+                for (place,), inside in rows.with_columns(ranges).partition_by(_RANGE, as_dict=True).items():
                     path = Path(folder) / f"{place}-{number}.arrow"
-                    inside.drop("range").write_ipc(path)
+                    inside.drop(_RANGE).write_ipc(path)
                     files.setdefault(int(place), []).append(path)
             for place in sorted(files):
                 rows = pl.concat([pl.read_ipc(path) for path in files[place]])
