@@ -148,8 +148,12 @@ def list_changed_files(root: Path) -> tuple[str, ...]:
 
 
 def check_built_lists(root: Path) -> None:
-    """Raise an error where lists of `hardlook build toss` are not as they were built; other lists are not checked."""
-    if not _is_manifest(root / MANIFEST) or not (changed := list_changed_files(root)):
+    """Raise an error where lists of `hardlook build toss` are not as they were built.
+
+    Other lists, and those whose manifest names no files, are not checked.
+    """
+    path = root / MANIFEST
+    if not _is_manifest(path) or "files" not in read_json(path) or not (changed := list_changed_files(root)):
         return
     named = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
     raise DataError(
