@@ -149,6 +149,11 @@ def test_damage_is_named(tmp_path):
     assert str(caught.value.file) == str(part)
 
 
+def test_second_records_need_no_list_to_be_named_in(tmp_path):
+    folder = write_parts(tmp_path, [[("a", 1), ("b", 2)], [("b", 3)]])
+    assert join(OrderedRecords(folder, SCHEMA, "ours"))[0].equals(read_records(folder, SCHEMA, "ours", COLUMNS))
+
+
 def test_columns_may_have_any_name(tmp_path):
     schema = RecordSchema((Column("range", "int", "a number"), Column("unit range", "int", "another")))
     folder = RunFolder(tmp_path)
