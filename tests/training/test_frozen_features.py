@@ -11,6 +11,7 @@ from tiny_one_shot import make_data, make_recipe, train_tiny  # noqa: E402
 from hardlook.errors import OptionError  # noqa: E402
 from hardlook.models.feature_cache import FeatureFiles  # noqa: E402
 from hardlook.networks.one_shot.catalogue import find_network  # noqa: E402
+from hardlook.networks.one_shot.network import BACKBONE_PARTS  # noqa: E402
 from hardlook.training.checkpoint import read_weights  # noqa: E402
 from hardlook.training.frozen_features import FrozenFeatures  # noqa: E402
 from hardlook.training.one_shot import OneShotTrainee, build_one_shot  # noqa: E402
@@ -19,6 +20,8 @@ SMALL = {
     "simpropnet": {"option.width": 8},
     "pfenet": {"option.width": 8, "option.bins": "3 2"},
     "hsnet": {"size": 97, "optimiser": "sgd", "momentum": 0.9},
+    "rpmm": {"option.frozen": "yes"},
+    "repri": {"option.frozen": "yes"},
 }
 
 
@@ -78,6 +81,42 @@ def test_loss_and_answer_are_those_of_the_images(one_thread, network):
     assert (logits - whole).abs().max() < 1e-2 * whole.abs().max()
 
 
+def test_the_loss_of_labelled_images_is_that_of_their_features(one_thread):
+    cached, computed = (make_trainee("repri"), make_trainee("repri"))
+    computed.features = None
+    (batch,) = next(cached.draw_batches(0, 1, 0, 1))
+    losses = []
+    for trainee in (cached, computed):
+        torch.manual_seed(0)
+        trainee.module.train()
+        call = lambda name, *inputs, module=trainee.module: getattr(module, name)(*inputs)  # noqa: E731
+        losses.append(trainee.compute_loss(call, batch))
+    assert cached.features.computed > 0
+    assert torch.allclose(losses[0].loss, losses[1].loss, rtol=1e-4)
+    assert losses[0].sums["pixel_accuracy"] == losses[1].sums["pixel_accuracy"]
+
+
+@pytest.mark.parametrize("network", ["rpmm", "pmm", "repri"])
+def test_a_frozen_backbone_keeps_its_weights_and_statistics(network):
+    recipe = make_recipe(network, augment="none", features="cached", **{"option.frozen": "yes"})
+    built = build_one_shot(recipe, classes=3, seed=0)
+    before = {name: value.clone() for name, value in built.state_dict().items()}
+    trainee = OneShotTrainee(built, recipe, make_data(), seed=0, validation_pairs=0)
+    optimiser = trainee.start_stage(trainee.stages[0])
+    built.train()
+    call = lambda name, *inputs: getattr(built, name)(*inputs)  # noqa: E731
+    (batch,) = next(trainee.draw_batches(0, 1, 0, 1))
+    trainee.compute_loss(call, batch).loss.backward()
+    optimiser.step()
+    moved = {name for name, value in built.state_dict().items() if not torch.equal(value, before[name])}
+    backbone = {name for name in before if name.partition(".")[0] in BACKBONE_PARTS}
+    assert moved
+    assert not moved & backbone
+    # Images in training mode too: batch normalisation of the backbone must not see them.
+    built.encode(torch.randn(2, 3, 33, 33, generator=torch.Generator().manual_seed(0)))
+    assert all(torch.equal(built.state_dict()[name], before[name]) for name in backbone)
+
+
 def test_an_image_passes_the_backbone_once():
     trainee = make_trainee("simpropnet", epochs=3)
     run_epoch(trainee)
@@ -112,8 +151,11 @@ def test_rows_are_given_in_the_order_asked_for():
 def test_what_varies_from_step_to_step_is_refused():
     with pytest.raises(OptionError, match="an augmented image has other features"):
         make_recipe("simpropnet", features="cached", augment="resized-crop")
-    with pytest.raises(OptionError, match="PANet trains its backbone"):
+    with pytest.raises(OptionError, match="PANet trains its backbone") as refused:
         FrozenFeatures(find_network("panet").load().build("resnet50-keras"))
+    assert "option.frozen" not in str(refused.value)
+    with pytest.raises(OptionError, match=r"(?s)RPMM trains its backbone.*option\.frozen=yes"):
+        FrozenFeatures(find_network("rpmm").load().build("resnet50-keras"))
     released = find_network("pfenet").load().build("resnet50-keras", released=True)
     with pytest.raises(OptionError, match="PFENet trains its backbone"):
         FrozenFeatures(released)

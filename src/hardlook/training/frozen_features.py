@@ -6,6 +6,7 @@ needs one pass of the backbone for each image, and then only steps of what is tr
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -39,7 +40,7 @@ class FrozenFeatures:
     def __init__(self, network: OneShotNetwork, store: FeatureStore | None = None) -> None:
         if not network.frozen:
             what = f"features=cached: {type(network).__name__} trains its backbone"
-            raise OptionError(what, remedy="leave features=computed for this network")
+            raise OptionError(what, remedy=suggest_freezing(type(network)))
         self.network, self.store, self.computed = network, store, 0
         self._kept: dict[int, Features] = {}
         self._backbone = ""
@@ -72,3 +73,11 @@ class FrozenFeatures:
             kind = type(self.network).__name__
             self._backbone = hash_value([kind, [hash_array(one.cpu().numpy()) for one in frozen]])
         return hash_value([self._backbone, hash_array(image.cpu().numpy())])
+
+
+def suggest_freezing(kind: type[OneShotNetwork]) -> str:
+    """What to do about a network that trains its backbone: freeze it where it can be, or compute its features."""
+    leave = "leave features=computed for this network"
+    if "frozen" in inspect.signature(kind.__init__).parameters:
+        return f"{leave}, or keep the backbone's weights with option.frozen=yes"
+    return leave

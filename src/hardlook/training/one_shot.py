@@ -307,8 +307,11 @@ class OneShotTrainee(SingleStageTrainee):
         own = Transforms(batch.transforms.matrices[::shots], batch.transforms.blurred[::shots])
         images, maps = self.images.take(batch.pairs.query, own, self.recipe.size, outside=self._choose_colour())
         mean, std = (images.new_tensor(value).view(3, 1, 1) for value in (network.mean, network.std))
-        labels = renumber(self._clean(maps), self._order)
-        loss, logits = call("class_loss", (images / 255 - mean) / std, labels)
+        images, labels = (images / 255 - mean) / std, renumber(self._clean(maps), self._order)
+        if self.features is None:
+            loss, logits = call("class_loss", images, labels)
+        else:
+            loss, logits = call("compute_feature_class_loss", self.features.take(batch.pairs.query, images), labels)
         valid = labels != IGNORED
         right = ((logits.detach().argmax(1) == labels) & valid).sum((1, 2)) / valid.sum((1, 2)).clamp(min=1)
         count = len(batch.pairs)

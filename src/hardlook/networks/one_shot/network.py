@@ -106,6 +106,10 @@ class OneShotNetwork(nn.Module, ABC):
         """The loss of labelled images, where "classes" is a stage: labels (B, H, W) among the training classes."""
         raise NotImplementedError(f"{type(self).__name__} is not trained on labelled images")
 
+    def compute_feature_class_loss(self, features: Features, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """`class_loss` of what `run_backbone` found of the images."""
+        raise NotImplementedError(f"{type(self).__name__} is not trained on labelled images")
+
     def load_backbone(self, state: Mapping[str, Tensor]) -> None:
         """Copy the weights of a backbone of the same kind into this network's, layer by layer in their order.
 

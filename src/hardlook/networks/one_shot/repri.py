@@ -6,13 +6,13 @@ The base network is the PSPNet of Zhao et al., Pyramid Scene Parsing Network, CV
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.one_shot.backbones import build_backbone, run_stages
+from hardlook.networks.one_shot.backbones import build_backbone, freeze, run_stages
 from hardlook.networks.one_shot.network import IGNORED, Features, OneShotNetwork
 
 WIDTH = 512
@@ -71,6 +71,8 @@ class RePRI(OneShotNetwork):
     50 steps with the update after 10, as published; the start of the bias leaves out what `query_mask` marks. With
     `released` 49 steps with the update after 9, and a start that sees all positions; its evaluation gives the query's
     label as `query_mask`, which also leaves out the borders of the objects sought: see docs/readings.md.
+
+    The published network trains its backbone. With `frozen` it keeps its weights, so that its features can be kept too.
     """
 
     stages: ClassVar[tuple[str, ...]] = ("classes",)
@@ -81,11 +83,12 @@ class RePRI(OneShotNetwork):
         *,
         classes: int = 16,
         released: bool = False,
+        frozen: bool = False,
         steps: int | None = None,
         update: int | None = None,
     ) -> None:
         super().__init__()
-        self.released = released
+        self.released, self.frozen = released, frozen
         self.steps = (49 if released else 50) if steps is None else steps
         self.update = (9 if released else 10) if update is None else update
         body = build_backbone(backbone, "deep-stem", dilations=(1, 1, 2, 4))
@@ -101,25 +104,59 @@ class RePRI(OneShotNetwork):
             nn.Dropout2d(0.1),
         )
         self.classifier = nn.Conv2d(WIDTH, classes, 1)
+        if frozen:
+            freeze(*self.list_stages())
+
+    def list_stages(self) -> list[nn.Module]:
+        """The stages of the backbone."""
+        return [self.get_submodule(name) for name in self.parts]
+
+    def train(self, mode: bool = True) -> Self:
+        """Training mode for everything but a frozen backbone."""
+        super().train(mode)
+        if self.frozen:
+            for stage in self.list_stages():
+                stage.eval()
+        return self
 
     def extract(self, images: Tensor) -> Tensor:
         """The last map (B, 512, h, w) before the classifier."""
-        x = run_stages((self.get_submodule(name) for name in self.parts), images)[-1]
-        return self.bottleneck(self.ppm(x))  # type: ignore[no-any-return]
+        return self._pool(run_stages(self.list_stages(), images)[-1])
+
+    def _pool(self, deep: Tensor) -> Tensor:
+        """The same of the backbone's last map."""
+        return self.bottleneck(self.ppm(deep))  # type: ignore[no-any-return]
 
     def classify(self, images: Tensor) -> Tensor:
         """Logits (B, classes, H, W) of the training classes."""
-        logits = self.classifier(self.extract(images))
-        return functional.interpolate(logits, images.shape[-2:], mode="bilinear", align_corners=True)
+        return self._enlarge(self.classifier(self.extract(images)), (images.shape[-2], images.shape[-1]))
+
+    @staticmethod
+    def _enlarge(logits: Tensor, size: tuple[int, int]) -> Tensor:
+        return functional.interpolate(logits, size, mode="bilinear", align_corners=True)
 
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Cross-entropy with smoothed labels over the pixels that are not 255, and the logits."""
         logits = self.classify(images)
         return smoothed_cross_entropy(logits, labels), logits
 
+    def compute_feature_class_loss(self, features: Features, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The same of what `run_backbone` found of the images."""
+        logits = self._enlarge(self.classifier(self._pool(features[0])), (labels.shape[-2], labels.shape[-1]))
+        return smoothed_cross_entropy(logits, labels), logits
+
     def encode(self, images: Tensor) -> Features:
         """One map (B, 512, h, w) of unit vectors."""
         return (functional.normalize(self.extract(images), dim=1),)
+
+    @torch.no_grad()
+    def run_backbone(self, images: Tensor) -> Features:
+        """The last map of a frozen backbone."""
+        return run_stages(self.list_stages(), images)[-1:]
+
+    def encode_features(self, features: Features) -> Features:
+        """One map (B, 512, h, w) of unit vectors."""
+        return (functional.normalize(self._pool(features[0]), dim=1),)
 
     def describe(self, features: Features, masks: Tensor) -> Features:
         """The supports' maps, and their labels (B, h, w) at that size."""
@@ -154,7 +191,7 @@ class RePRI(OneShotNetwork):
         """Logits (B, 2, H, W): 0 for the background, 20 cos - bias for the class."""
         adapted = self.adapt(query, supports, query_mask)
         scores = score_positions(query[0].flatten(2), adapted.weight).view(-1, *query[0].shape[-2:])
-        scores = functional.interpolate(scores[:, None], size, mode="bilinear", align_corners=True)
+        scores = self._enlarge(scores[:, None], size)
         shown = scores - adapted.bias[:, None, None, None]
         return torch.cat([torch.zeros_like(shown), shown], 1)
 

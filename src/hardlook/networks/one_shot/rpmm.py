@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.one_shot.backbones import build_backbone
+from hardlook.networks.one_shot.backbones import build_backbone, freeze
 from hardlook.networks.one_shot.network import IGNORED, Features, OneShotNetwork
 from hardlook.randomness import generator
 
@@ -48,16 +48,23 @@ class PMM(OneShotNetwork):
     key, the same for every pair. Batch normalisation in the backbone keeps its statistics, and pixels marked 255 are
     left out of mixtures and loss. With `released` the start is drawn once, when the network is built, from torch's
     generator; batch statistics move in training; and pixels marked 255 are background.
+
+    Published networks train their backbone. With `frozen` it keeps its weights, so that its features can be kept too.
     """
 
     mixtures: ClassVar[tuple[int, ...]] = (3,)
     residual: ClassVar[bool] = False
 
     def __init__(
-        self, backbone: str = "resnet50", *, released: bool = False, starts: Mapping[int, Tensor] | None = None
+        self,
+        backbone: str = "resnet50",
+        *,
+        released: bool = False,
+        frozen: bool = False,
+        starts: Mapping[int, Tensor] | None = None,
     ) -> None:
         super().__init__()
-        self.released, self.starts = released, dict(starts or {})
+        self.released, self.frozen, self.starts = released, frozen, dict(starts or {})
         self.model_res = build_backbone(backbone, "caffe", dilations=(1, 1, 2, 4), stages=3)
         inputs = sum(self.model_res.channels[-2:])
         self.layer5 = nn.Sequential(
@@ -74,6 +81,8 @@ class PMM(OneShotNetwork):
         for part in self.model_res.modules():
             if isinstance(part, nn.BatchNorm2d):
                 part.requires_grad_(False)
+        if frozen:
+            freeze(self.model_res)
         if released and not self.residual:
             self.starts = {count: self._draw(count) for count in self.mixtures} | self.starts
 
@@ -83,9 +92,12 @@ class PMM(OneShotNetwork):
         return nn.Sequential(convolution, nn.BatchNorm2d(WIDTH), nn.ReLU())
 
     def train(self, mode: bool = True) -> Self:
-        """Training mode, in which the backbone's batch normalisation keeps its statistics unless `released`."""
+        """Training mode, in which the backbone's batch normalisation keeps its statistics unless `released`.
+
+        That of a frozen backbone keeps them in any case.
+        """
         super().train(mode)
-        if not self.released:
+        if self.frozen or not self.released:
             for part in self.model_res.modules():
                 if isinstance(part, nn.BatchNorm2d):
                     part.eval()
@@ -98,8 +110,16 @@ class PMM(OneShotNetwork):
 
     def encode(self, images: Tensor) -> Features:
         """One map (B, 256, h, w)."""
-        stages = self.model_res(images)
-        return (self.layer5(torch.cat(stages[-2:], 1)),)
+        return self.encode_features(self.model_res(images)[-2:])
+
+    @torch.no_grad()
+    def run_backbone(self, images: Tensor) -> Features:
+        """The outputs of the second and the third stage, of a frozen backbone."""
+        return tuple(self.model_res(images)[-2:])
+
+    def encode_features(self, features: Features) -> Features:
+        """Both stages in one map (B, 256, h, w)."""
+        return (self.layer5(torch.cat(features, 1)),)
 
     def describe(self, features: Features, masks: Tensor) -> Features:
         """The supports' maps, and how much of each position is background and class, (B, 2, h, w)."""
@@ -181,12 +201,26 @@ class PMM(OneShotNetwork):
 
     def loss(self, query: Tensor, labels: Tensor, supports: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
         """The sum of the stages' cross-entropies, and the logits of the last."""
-        batch, shots = masks.shape[:2]
         with torch.no_grad():
-            described = self.describe(self.encode(supports.flatten(0, 1)), masks.flatten(0, 1))
+            shown = self.encode(supports.flatten(0, 1))
+        return self._compute_loss(self.encode(query), labels, shown, masks)
+
+    def compute_feature_loss(
+        self, query: Features, labels: Tensor, supports: Features, masks: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The same of what `run_backbone` found of B queries and B * K supports."""
+        with torch.no_grad():
+            shown = self.encode_features(supports)
+        return self._compute_loss(self.encode_features(query), labels, shown, masks)
+
+    def _compute_loss(
+        self, query: Features, labels: Tensor, supports: Features, masks: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        batch, shots = masks.shape[:2]
+        described = self.describe(supports, masks.flatten(0, 1))
         stacked = tuple(one.view(batch, shots, *one.shape[1:]) for one in described)
         size = (labels.shape[-2], labels.shape[-1])
-        stages = [resize(logits, size) for logits in self.list_logits(self.encode(query), stacked)]
+        stages = [resize(logits, size) for logits in self.list_logits(query, stacked)]
         truth = (labels == 1).long() if self.released else labels.long()
         losses = [functional.cross_entropy(logits, truth, ignore_index=IGNORED) for logits in stages]
         return torch.stack(losses).sum(), stages[-1]
