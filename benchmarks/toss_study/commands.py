@@ -100,7 +100,7 @@ def choose(given: argparse.Namespace) -> list[Training]:
 
 def report(given: argparse.Namespace) -> None:
     """Write the tables."""
-    print(write_report(given.out, given.docs, given.train, given.test))
+    print(write_report(given.out, given.docs, given.train, given.test, given.name))
 
 
 def main(words: list[str] | None = None) -> None:
@@ -144,6 +144,7 @@ def main(words: list[str] | None = None) -> None:
     running.add_argument("--thresholds", default="", help="tier 1 with masks above these: 0.3,0.4")
     running.add_argument("--disk", action="store_true", help="keep features of frozen backbones for other runs")
     reporting.add_argument("--docs", type=Path, default=None, help="folder for tables and pictures of the page")
+    reporting.add_argument("--name", default="toss-study", help="with which the names of the files begin")
     given = parser.parse_args(words)
     given.work(given)
 

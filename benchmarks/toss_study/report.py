@@ -293,8 +293,11 @@ def paint(picture: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return image.astype(np.uint8)
 
 
-def write_report(study: Path, docs: Path | None, train: Path, test: Path) -> str:
-    """Write tables and pictures beside the study and, where `docs` is given, there; the scores as text."""
+def write_report(study: Path, docs: Path | None, train: Path, test: Path, name: str = "toss-study") -> str:
+    """Write tables and pictures beside the study and, where `docs` is given, there; the scores as text.
+
+    The names of all files begin with `name`.
+    """
     runs = {kind: list_runs(study, kind) for kind in KINDS}
     masks = {**runs["toss"], **list_threshold_runs(study)}
     tables: dict[str, list[dict[str, Any]]] = {
@@ -308,21 +311,22 @@ def write_report(study: Path, docs: Path | None, train: Path, test: Path) -> str
     charts: dict[str, Any] = {"scores": draw_scores(tables["scores"]), "training": draw_curves(tables["training"])}
     if tables["support"]:
         charts["support"] = draw_support(tables["support"])
-    for network in dict.fromkeys(name.split("-")[0] for name in runs["toss"]):
+    for network in dict.fromkeys(method.split("-")[0] for method in runs["toss"]):
         for pairs, given in {"": masks, "-drawn": runs["support"]}.items():
             found = study_classes(network, given, train, test)
-            tables |= {f"{name}-{network}{pairs}": rows for name, rows in found.items()}
+            tables |= {f"{table}-{network}{pairs}": rows for table, rows in found.items()}
             if found:
                 charts[f"classes-{network}{pairs}"] = draw_classes(found["classes"])
     pictures = docs / "images" if docs is not None else study
     for place in [study, *([docs] if docs is not None else [])]:
-        for name, rows in tables.items():
+        for table, rows in tables.items():
             if rows:
-                (place / f"toss-study-{name}.csv").write_text(format_csv(rows))
-    for name, chart in charts.items():
-        (pictures / f"toss-study-{name}.svg").write_text(standalone_svg(chart, width=200, filled=True))
-    for name, seeds in ((name, seeds) for name, seeds in runs["saliency"].items() if not name.endswith(FLOOR)):
-        draw_followed(seeds[0]).save(pictures / f"toss-study-salience-{name}.jpg", quality=85)
+                (place / f"{name}-{table}.csv").write_text(format_csv(rows))
+    for table, chart in charts.items():
+        (pictures / f"{name}-{table}.svg").write_text(standalone_svg(chart, width=200, filled=True))
+    for method, seeds in runs["saliency"].items():
+        if not method.endswith(FLOOR):
+            draw_followed(seeds[0]).save(pictures / f"{name}-salience-{method}.jpg", quality=85)
     return format_scores(tables["scores"])
 
 

@@ -20,8 +20,8 @@ SMALL = {
     "simpropnet": {"option.width": 8},
     "pfenet": {"option.width": 8, "option.bins": "3 2"},
     "hsnet": {"size": 97, "optimiser": "sgd", "momentum": 0.9},
-    "rpmm": {"option.frozen": "yes"},
-    "repri": {"option.frozen": "yes"},
+    "rpmm": {"option.frozen": "yes", "option.width": 8},
+    "repri": {"option.frozen": "yes", "option.width": 8},
 }
 
 

@@ -80,6 +80,9 @@ def test_train_run_and_report(tmp_path, monkeypatch, one_thread):
     assert {"toss-study-support.csv", "toss-study-saliency.csv", "toss-study-classes-simpropnet.csv"} <= written
     assert {"toss-study-class-means-simpropnet-drawn.csv", "toss-study-classes-simpropnet-drawn.svg"} <= written
     assert {"toss-study-scores.svg", "toss-study-salience-simpropnet-all.jpg"} <= written
+    commands.main(["report", *told, "--name", "again"])
+    assert {path.name.replace("again", "toss-study") for path in (tmp_path / "docs").rglob("again-*")} == written
+    assert read(study / "again-scores.csv") == scores
     classes_of = read(study / "toss-study-classes-simpropnet.csv")
     assert all(0 <= float(row["share_of_masks"]) <= 1 for row in classes_of) and len(classes_of) > 2
 

@@ -132,7 +132,7 @@ def test_equal_inputs_give_equal_answers_unless_the_start_is_drawn_anew(network,
     nn.Module.__init__(released)
     with torch.no_grad():
         assert torch.equal(network.fit(described, 6)[1], network.fit(described, 6)[1])
-        released.released, released.starts = True, {}
+        released.released, released.width, released.starts = True, 256, {}
         assert not torch.equal(released.fit(described, 6)[1], released.fit(described, 6)[1])
         released.starts = {6: torch.randn(1, 256, 6)}
         assert torch.equal(released.fit(described, 6)[1], released.fit(described, 6)[1])

@@ -72,7 +72,8 @@ class RePRI(OneShotNetwork):
     `released` 49 steps with the update after 9, and a start that sees all positions; its evaluation gives the query's
     label as `query_mask`, which also leaves out the borders of the objects sought: see docs/readings.md.
 
-    The published network trains its backbone. With `frozen` it keeps its weights, so that its features can be kept too.
+    The published network trains its backbone; with `frozen` it keeps its weights, so that its features can be kept too.
+    It has 512 channels behind it, or `width`.
     """
 
     stages: ClassVar[tuple[str, ...]] = ("classes",)
@@ -84,6 +85,7 @@ class RePRI(OneShotNetwork):
         classes: int = 16,
         released: bool = False,
         frozen: bool = False,
+        width: int = WIDTH,
         steps: int | None = None,
         update: int | None = None,
     ) -> None:
@@ -98,12 +100,12 @@ class RePRI(OneShotNetwork):
         channels = body.channels[-1]
         self.ppm = PyramidPooling(channels)
         self.bottleneck = nn.Sequential(
-            nn.Conv2d(2 * channels, WIDTH, 3, padding=1, bias=False),
-            nn.BatchNorm2d(WIDTH),
+            nn.Conv2d(2 * channels, width, 3, padding=1, bias=False),
+            nn.BatchNorm2d(width),
             nn.ReLU(),
             nn.Dropout2d(0.1),
         )
-        self.classifier = nn.Conv2d(WIDTH, classes, 1)
+        self.classifier = nn.Conv2d(width, classes, 1)
         if frozen:
             freeze(*self.list_stages())
 
@@ -120,7 +122,7 @@ class RePRI(OneShotNetwork):
         return self
 
     def extract(self, images: Tensor) -> Tensor:
-        """The last map (B, 512, h, w) before the classifier."""
+        """The last map (B, width, h, w) before the classifier."""
         return self._pool(run_stages(self.list_stages(), images)[-1])
 
     def _pool(self, deep: Tensor) -> Tensor:
@@ -146,7 +148,7 @@ class RePRI(OneShotNetwork):
         return smoothed_cross_entropy(logits, labels), logits
 
     def encode(self, images: Tensor) -> Features:
-        """One map (B, 512, h, w) of unit vectors."""
+        """One map (B, width, h, w) of unit vectors."""
         return (functional.normalize(self.extract(images), dim=1),)
 
     @torch.no_grad()
@@ -155,7 +157,7 @@ class RePRI(OneShotNetwork):
         return run_stages(self.list_stages(), images)[-1:]
 
     def encode_features(self, features: Features) -> Features:
-        """One map (B, 512, h, w) of unit vectors."""
+        """One map (B, width, h, w) of unit vectors."""
         return (functional.normalize(self._pool(features[0]), dim=1),)
 
     def describe(self, features: Features, masks: Tensor) -> Features:

@@ -23,15 +23,15 @@ TINY = 1e-6
 class Branches(nn.Module):
     """Five views of a map beside each other: its mean, its positions, and three widths of neighbourhood."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
         for number, dilation in enumerate((0, 0, 6, 12, 18)):
             kernel = 3 if dilation else 1
-            convolution = nn.Conv2d(WIDTH, WIDTH, kernel, padding=dilation, dilation=max(dilation, 1))
+            convolution = nn.Conv2d(width, width, kernel, padding=dilation, dilation=max(dilation, 1))
             self.add_module(f"layer6_{number}", nn.Sequential(convolution, nn.ReLU(), nn.Dropout2d(0.5)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(n, 5 WIDTH, h, w) of maps (n, WIDTH, h, w)."""
+        """(n, 5 width, h, w) of maps (n, width, h, w)."""
         mean, *views = self.children()
         tiled = mean(x.mean((2, 3), keepdim=True)).expand(-1, -1, *x.shape[2:])
         return torch.cat([tiled, *(view(x) for view in views)], 1)
@@ -44,12 +44,13 @@ class PMM(OneShotNetwork):
     gives to the class at each position joins them in the head. All supports of a query make one mixture. No gradient
     goes through the mixture, and so none to the supports.
 
-    `starts` gives the mean vectors (1, 256, K) that the EM begins with, by K; without it they are drawn with a fixed
+    `starts` gives the mean vectors (1, width, K) that the EM begins with, by K; without it they are drawn with a fixed
     key, the same for every pair. Batch normalisation in the backbone keeps its statistics, and pixels marked 255 are
     left out of mixtures and loss. With `released` the start is drawn once, when the network is built, from torch's
     generator; batch statistics move in training; and pixels marked 255 are background.
 
-    Published networks train their backbone. With `frozen` it keeps its weights, so that its features can be kept too.
+    Published networks train their backbone; with `frozen` it keeps its weights, so that its features can be kept too.
+    They have 256 channels behind it, or `width`.
     """
 
     mixtures: ClassVar[tuple[int, ...]] = (3,)
@@ -61,22 +62,23 @@ class PMM(OneShotNetwork):
         *,
         released: bool = False,
         frozen: bool = False,
+        width: int = WIDTH,
         starts: Mapping[int, Tensor] | None = None,
     ) -> None:
         super().__init__()
-        self.released, self.frozen, self.starts = released, frozen, dict(starts or {})
+        self.released, self.frozen, self.width, self.starts = released, frozen, width, dict(starts or {})
         self.model_res = build_backbone(backbone, "caffe", dilations=(1, 1, 2, 4), stages=3)
         inputs = sum(self.model_res.channels[-2:])
         self.layer5 = nn.Sequential(
-            nn.Conv2d(inputs, WIDTH, 3, padding=2, dilation=2), nn.BatchNorm2d(WIDTH), nn.ReLU()
+            nn.Conv2d(inputs, width, 3, padding=2, dilation=2), nn.BatchNorm2d(width), nn.ReLU()
         )
-        self.layer55 = self._make_layer(nn.Conv2d(2 * WIDTH, WIDTH, 3, padding=2, dilation=2))
-        self.layer56 = self._make_layer(nn.Conv2d(WIDTH + 2 * self.residual, WIDTH, 3, padding=1))
-        self.layer6 = Branches()
-        self.layer7 = self._make_layer(nn.Conv2d(5 * WIDTH, WIDTH, 1))
-        self.layer9 = nn.Conv2d(WIDTH, 2, 1)
-        for number, inputs in enumerate((WIDTH + 2, WIDTH, WIDTH), start=1):
-            first, second = nn.Conv2d(inputs, WIDTH, 3, padding=1), nn.Conv2d(WIDTH, WIDTH, 3, padding=1)
+        self.layer55 = self._make_layer(nn.Conv2d(2 * width, width, 3, padding=2, dilation=2))
+        self.layer56 = self._make_layer(nn.Conv2d(width + 2 * self.residual, width, 3, padding=1))
+        self.layer6 = Branches(width)
+        self.layer7 = self._make_layer(nn.Conv2d(5 * width, width, 1))
+        self.layer9 = nn.Conv2d(width, 2, 1)
+        for number, inputs in enumerate((width + 2, width, width), start=1):
+            first, second = nn.Conv2d(inputs, width, 3, padding=1), nn.Conv2d(width, width, 3, padding=1)
             self.add_module(f"residule{number}", nn.Sequential(nn.ReLU(), first, nn.ReLU(), second))
         for part in self.model_res.modules():
             if isinstance(part, nn.BatchNorm2d):
@@ -89,7 +91,7 @@ class PMM(OneShotNetwork):
     def _make_layer(self, convolution: nn.Conv2d) -> nn.Sequential:
         if self.residual:
             return nn.Sequential(convolution, nn.ReLU(), nn.Dropout2d(0.5))
-        return nn.Sequential(convolution, nn.BatchNorm2d(WIDTH), nn.ReLU())
+        return nn.Sequential(convolution, nn.BatchNorm2d(self.width), nn.ReLU())
 
     def train(self, mode: bool = True) -> Self:
         """Training mode, in which the backbone's batch normalisation keeps its statistics unless `released`.
@@ -105,11 +107,11 @@ class PMM(OneShotNetwork):
 
     def _draw(self, count: int) -> Tensor:
         if self.released:
-            return torch.randn(1, WIDTH, count) * math.sqrt(2 / count)
-        return torch.from_numpy(generator(0, "prototype mixture", count).standard_normal((1, WIDTH, count)))
+            return torch.randn(1, self.width, count) * math.sqrt(2 / count)
+        return torch.from_numpy(generator(0, "prototype mixture", count).standard_normal((1, self.width, count)))
 
     def encode(self, images: Tensor) -> Features:
-        """One map (B, 256, h, w)."""
+        """One map (B, width, h, w)."""
         return self.encode_features(self.model_res(images)[-2:])
 
     @torch.no_grad()
@@ -118,7 +120,7 @@ class PMM(OneShotNetwork):
         return tuple(self.model_res(images)[-2:])
 
     def encode_features(self, features: Features) -> Features:
-        """Both stages in one map (B, 256, h, w)."""
+        """Both stages in one map (B, width, h, w)."""
         return (self.layer5(torch.cat(features, 1)),)
 
     def describe(self, features: Features, masks: Tensor) -> Features:
@@ -130,13 +132,13 @@ class PMM(OneShotNetwork):
         return maps, functional.interpolate(sets, maps.shape[-2:], mode="bilinear", align_corners=True)
 
     def fit(self, supports: Features, count: int) -> tuple[Tensor, Tensor]:
-        """The mixtures of background and class, (B, 256, count) each, of described supports (B, K, ...)."""
+        """The mixtures of background and class, (B, width, count) each, of described supports (B, K, ...)."""
         background, shown = self.iterate(supports, count)[-1].chunk(2)
         return background, shown
 
     @torch.no_grad()
     def iterate(self, supports: Features, count: int) -> list[Tensor]:
-        """(2 B, 256, count) after each iteration: first all of the backgrounds, then all of the classes."""
+        """(2 B, width, count) after each iteration: first all of the backgrounds, then all of the classes."""
         maps, sets = supports
         # `sets` are float32 at least, and so are products: the soft-max multiplies differences by CONCENTRATION.
         points = maps[:, :, None] * sets[:, :, :, None]  # (B, K, 2, C, h, w)
@@ -154,14 +156,14 @@ class PMM(OneShotNetwork):
             return joined.view(-1, 2, *query.shape[2:]).to(query.dtype)
 
     def compare(self, own: Tensor, vectors: Tensor) -> Tensor:
-        """The sum over vectors (B, 256, K) of `layer55` on the query's map beside the tiled vector.
+        """The sum over vectors (B, width, K) of `layer55` on the query's map beside the tiled vector.
 
         `own` is what the layer's convolution makes of the map alone (`convolve`). A tiled vector is the same
         everywhere, so that its part is one product per tap of the kernel, left out where the tap is outside.
         """
         convolution, *rest = self.layer55
         assert isinstance(convolution, nn.Conv2d)
-        taps = torch.einsum("oikl,bin->bnokl", convolution.weight[:, WIDTH:], vectors.to(own.dtype)).flatten(3)
+        taps = torch.einsum("oikl,bin->bnokl", convolution.weight[:, self.width :], vectors.to(own.dtype)).flatten(3)
         size = own.shape[2:]
         inside = functional.unfold(taps.new_ones(1, 1, *size), 3, padding=2, dilation=2)
         found = torch.zeros_like(own)
@@ -173,14 +175,14 @@ class PMM(OneShotNetwork):
         return found
 
     def convolve(self, query: Tensor) -> Tensor:
-        """What the convolution of `layer55` makes of a query's map (B, 256, h, w), before any vector is added."""
+        """What the convolution of `layer55` makes of a query's map (B, width, h, w), before any vector is added."""
         convolution = self.layer55[0]
         assert isinstance(convolution, nn.Conv2d)
-        weight = convolution.weight[:, :WIDTH]
+        weight = convolution.weight[:, : self.width]
         return functional.conv2d(query, weight, convolution.bias, padding=2, dilation=2)
 
     def segment(self, x: Tensor, history: Tensor) -> Tensor:
-        """Logits (B, 2, h, w) of the head for maps (B, 256, h, w) and shares (B, 2, h, w) known before."""
+        """Logits (B, 2, h, w) of the head for maps (B, width, h, w) and shares (B, 2, h, w) known before."""
         x = x + self.get_submodule("residule1")(torch.cat([x, history], 1))
         for name in ("residule2", "residule3"):
             x = x + self.get_submodule(name)(x)
