@@ -121,6 +121,13 @@ def test_one_fold_needs_no_join(tmp_path):
     assert "joined" not in scored.manifest and scored.manifest["model"]["weights"].keys() == {"fold1.pth"}
 
 
+def test_a_file_that_one_fold_lacks_is_named_before_the_first_fold_runs(tmp_path):
+    args = {"weights": write_weights(tmp_path / "weights", folds=(0,))}
+    with pytest.raises(OptionError, match=r"there is no \S*fold1\.pth\n") as caught:
+        launch_folds("toss", out=tmp_path / "run", model=MODEL, model_args=args, given=GIVEN)
+    assert "--folds" in str(caught.value.remedy) and not (tmp_path / "run").exists()
+
+
 def test_what_cannot_run_per_fold_says_so(done, tmp_path):
     assert has_fold({"weights": "a{fold}b"}) and not has_fold({"weights": "ab", "size": 3})
     with pytest.raises(OptionError, match=r"--model-arg seed={fold}: closed-miou has no folds"):
