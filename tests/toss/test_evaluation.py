@@ -114,6 +114,16 @@ def test_records_count_pixels_and_keep_the_prediction():
     assert make_record(Unit("a", unkept), mask, [column])["prediction"] == ""
 
 
+@pytest.mark.parametrize("fold", [0, 1])
+def test_what_a_model_may_know_of_a_pair_does_not_depend_on_the_other_tiers(fold):
+    known = []
+    for tiers in ("3", "2,3"):
+        run = InMemoryRun("toss", {"scenes": 24, "resamples": 0, "folds": str(fold), "tiers": tiers})
+        units = (unit for batch in run.prepared for unit in batch.units)
+        known.append({unit.id: make_context(unit.payload) for unit in units if unit.payload.slices["tier"] == 3})
+    assert known[0] == known[1] and all(context.training_classes for context in known[0].values())
+
+
 def test_models_may_know_fold_class_and_training_classes():
     run = InMemoryRun("toss", {"scenes": 24, "resamples": 0, "folds": "1"})
     run.records("troubled_one_shot:Listens")

@@ -405,3 +405,14 @@ def test_classes_of_another_fold_are_counted_and_named(whole, tmp_path):
     assert note.examples == ("house in pascal5i/split0_test: 3 pairs",)
     [unit] = rehearsal.prepared[0].units[:1]
     assert unit.payload.settings.training_classes == ("house", "barn", "apple")
+
+
+def test_where_no_manifest_names_the_folds_a_class_is_of_the_fold_that_has_most_of_its_pairs(whole, tmp_path):
+    pairs = tmp_path / "toss"
+    shutil.copytree(whole.pairs, pairs)
+    other = (pairs / FIXED / "split1_test.txt").read_text().splitlines()[:3]
+    path = pairs / FIXED / "split0_test.txt"
+    path.write_text(path.read_text() + "\n".join(other) + "\n")
+    [note] = rehearse({**whole.data, "pairs": pairs}, fixed=True).left_out
+    assert (note.what, note.count, note.kept) == ("pairs of classes of another fold", 3, True)
+    assert note.examples == ("house in pascal5i/split0_test: 3 pairs",)

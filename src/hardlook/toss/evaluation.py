@@ -116,9 +116,13 @@ def make_record(unit: Unit, mask: Mask, slices: Sequence[Column]) -> Record:
     }
 
 
-def note_empty_supports(records: pl.DataFrame) -> tuple[LeftOut, ...]:
-    """A note on pairs whose support was to show the class, and whose mask has no pixel of it."""
-    units = records.filter(records["empty_supports"] > 0)["unit"].to_list()
+def note_empty_supports(records: pl.DataFrame, pair: str = "unit") -> tuple[LeftOut, ...]:
+    """A note on pairs whose support was to show the class, and whose mask has no pixel of it.
+
+    `pair` is the column that names the pair, of which several units with the same support count once.
+    """
+    rows = records.filter(records["empty_supports"] > 0)
+    units = rows.unique(pair, keep="first", maintain_order=True)["unit"].to_list()
     why = "a support's mask has no pixel of its class, so it shows nothing; the pairs count"
     return (
         (LeftOut("pairs with an empty support", len(units), why, tuple(units[:EXAMPLES]), kept=True),) if units else ()

@@ -199,7 +199,7 @@ def _repeat_general_lists(lists: Iterable[OpenedList], folds: Sequence[int]) -> 
 def _add_training_classes(opened: OpenedLists, options: OneShotOptions) -> OpenedLists:
     """The lists with the training classes of their folds, and notes on repeated pairs and classes of other folds."""
     main = [one for one in opened.lists if one.pairs and one.pairs[0].tier != GENERAL]
-    classes = main[0].settings.source.classes if main else ()
+    classes = main[0].settings.source.classes if main else _list_classes_beside_tier_3(opened.lists, options)
     tested = find_tested_classes(options, classes) if classes else {}
     named: defaultdict[int, dict[str, None]] = defaultdict(dict)
     for listed in main:
@@ -212,8 +212,18 @@ def _add_training_classes(opened: OpenedLists, options: OneShotOptions) -> Opene
         every = [name for name in classes if any(name in others for others in tested.values())] or classes
         training = tuple(name for name in every if name not in own) if own else None
         lists.append(replace(listed, settings=replace(listed.settings, training_classes=training)))
-    notes = [*_note_repeated_pairs(opened.lists), *_note_other_classes(main, tested, named)]
+    notes = [*_note_repeated_pairs(opened.lists), *_note_other_classes(main, tested)]
     return OpenedLists(tuple(lists), (*opened.left_out, *notes))
+
+
+def _list_classes_beside_tier_3(lists: Sequence[OpenedList], options: OneShotOptions) -> tuple[str, ...]:
+    """The classes of the data where tier 3 runs alone: its models were trained on them as in a run of all tiers."""
+    if all(listed.fold < 0 for listed in lists):
+        return ()
+    if not options.data:
+        return tuple(lists[0].settings.source.classes)
+    sources = open_sources(options)
+    return tuple(sources["main"].classes) if "main" in sources else ()
 
 
 def _note_repeated_pairs(lists: Iterable[OpenedList]) -> list[LeftOut]:
@@ -230,23 +240,24 @@ def _note_repeated_pairs(lists: Iterable[OpenedList]) -> list[LeftOut]:
     return [LeftOut("repeated pairs", count, why, tuple(examples[:EXAMPLES]), kept=True)] if count else []
 
 
-def _note_other_classes(
-    lists: Iterable[OpenedList], tested: Mapping[int, Sequence[str]], named: Mapping[int, Iterable[str]]
-) -> list[LeftOut]:
+def _note_other_classes(lists: Sequence[OpenedList], tested: Mapping[int, Sequence[str]]) -> list[LeftOut]:
     """Queries of a class that their fold does not test: its model was trained on it.
 
-    Where the classes of the folds are not known, a class is tested by the first fold whose lists name it.
+    Where the classes of the folds are not known, a class is tested by the fold whose lists name it most.
     """
-    first: dict[str, int] = {}
-    for fold in sorted(named):
-        for name in named[fold]:
-            first.setdefault(name, fold)
+    pairs: Counter[tuple[str, int]] = Counter()
+    for listed in lists:
+        for token, count in Counter(pair.query for pair in listed.pairs).items():
+            pairs[listed.settings.source.class_of(token), listed.fold] += count
+    most: dict[str, int] = {}
+    for (name, fold), _ in sorted(pairs.items(), key=lambda one: (-one[1], one[0])):
+        most.setdefault(name, fold)
     found: Counter[str] = Counter()
     for listed in lists:
         class_of, fold = listed.settings.source.class_of, listed.fold
         per_token = {token: class_of(token) for token in dict.fromkeys(pair.query for pair in listed.pairs)}
         outside = {
-            name for name in per_token.values() if (name not in tested[fold] if fold in tested else first[name] != fold)
+            name for name in per_token.values() if (name not in tested[fold] if fold in tested else most[name] != fold)
         }
         if outside:
             found.update(

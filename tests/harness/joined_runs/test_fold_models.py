@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from command_line import CommandLine
 from fold_models import write_weights
+from one_shot_folders import write_one_shot_folder
 from small_runs import all_records
 from split_runs import scores_without_checksum
 
@@ -46,6 +47,25 @@ def test_each_fold_is_answered_by_its_own_model(done, tmp_path):
     assert set(joined.manifest["model"]["weights"]) == {"fold0.pth", "fold1.pth"}
     answered = all_records(out)
     assert set(answered.filter(pl.col("tier") == 3)["fold"]) == {0, 1}
+
+
+def test_runs_of_further_folds_are_joined_to_a_joined_run(tmp_path):
+    """Each fold has its own weights: what was joined first must not matter."""
+    weights = write_weights(tmp_path / "weights", folds=(0, 1, 2))
+    data = write_one_shot_folder(tmp_path / "data", scenes=32).data
+    folders = [tmp_path / f"fold{fold}" for fold in range(3)]
+    for fold, folder in enumerate(folders):
+        own = {"weights": fill_fold({"weights": weights}, fold)["weights"]}
+        given = {"data": {"voc": data["voc"]}, "folds": str(fold), "pairs_a_class": 2, "resamples": 0}
+        launch("bias-support", out=folder, model=MODEL, model_args=own, given=given)
+    join_runs(folders[:2], tmp_path / "first")
+    later = join_runs([tmp_path / "first", folders[2]], tmp_path / "later")
+    earlier = join_runs([folders[2], tmp_path / "first"], tmp_path / "earlier")
+    at_once = join_runs(folders, tmp_path / "at-once")
+    assert later.manifest["model"]["args"]["weights"] == earlier.manifest["model"]["args"]["weights"] == weights
+    assert later.manifest["model"] == at_once.manifest["model"]
+    assert set(earlier.manifest["model"]["weights"]) == {"fold0.pth", "fold1.pth", "fold2.pth"}
+    assert scores_without_checksum(tmp_path / "later") == scores_without_checksum(tmp_path / "at-once")
 
 
 def test_the_scores_are_means_over_folds_as_in_the_papers_tables(done):
@@ -119,6 +139,13 @@ def test_one_fold_needs_no_join(tmp_path):
     given = {**GIVEN, "tiers": "3", "folds": "1"}
     scored = launch_folds("toss", out=tmp_path / "run", model=MODEL, model_args=args, given=given).scored
     assert "joined" not in scored.manifest and scored.manifest["model"]["weights"].keys() == {"fold1.pth"}
+
+
+def test_a_file_that_one_fold_lacks_is_named_before_the_first_fold_runs(tmp_path):
+    args = {"weights": write_weights(tmp_path / "weights", folds=(0,))}
+    with pytest.raises(OptionError, match=r"there is no \S*fold1\.pth\n") as caught:
+        launch_folds("toss", out=tmp_path / "run", model=MODEL, model_args=args, given=GIVEN)
+    assert "--folds" in str(caught.value.remedy) and not (tmp_path / "run").exists()
 
 
 def test_what_cannot_run_per_fold_says_so(done, tmp_path):

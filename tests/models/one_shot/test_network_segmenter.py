@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from one_shot_scenes import scenes, shown  # noqa: E402
-from tiny_one_shot import TinyNetwork, use_tiny  # noqa: E402
+from tiny_one_shot import TinyNetwork, train_tiny, use_tiny  # noqa: E402
 
 from hardlook.errors import ModelError, OptionError  # noqa: E402
 from hardlook.models.one_shot import network_segmenter as module  # noqa: E402
@@ -14,6 +14,7 @@ from hardlook.models.one_shot.network_segmenter import RPMM, HSNet, PFENet, RePR
 from hardlook.models.registry import build  # noqa: E402
 from hardlook.models.roles import Support  # noqa: E402
 from hardlook.networks.one_shot.catalogue import list_networks  # noqa: E402
+from hardlook.training.one_shot_recipes import change_one_shot_recipe, find_one_shot_recipe  # noqa: E402
 
 
 @pytest.fixture
@@ -197,6 +198,16 @@ def test_readings_differ_in_the_way_back_and_in_the_network(tiny):
     sound, released = (RePRI(weights="random:0", size=65, reading=name) for name in ("sound", "released"))
     assert not sound.net.released and released.net.released
     assert sound.code_fingerprint() != released.code_fingerprint()
+
+
+@pytest.mark.parametrize("trained", ["paper", "released"])
+def test_the_reading_of_a_folder_is_the_one_that_is_asked_for(tiny, tmp_path, trained):
+    """HSNet votes over several supports in one of them; a folder holds its training's reading, which is another one."""
+    folder = tmp_path / "folder"
+    train_tiny(folder, change_one_shot_recipe(find_one_shot_recipe("hsnet", reading=trained), {"size": 33, "batch": 2}))
+    sound, released = (HSNet(weights=str(folder), reading=name) for name in ("sound", "released"))
+    assert not sound.net.released and released.net.released
+    assert not build(str(folder), "one-shot-segmenter").net.released
 
 
 @pytest.mark.real

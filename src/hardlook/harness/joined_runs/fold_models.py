@@ -45,6 +45,7 @@ def launch_folds(
         return launch(benchmark, out=out, model_args=own, given=given, settings=settings, **more)
     if settings.new and settings.shard is not None:
         raise OptionError("--new with --shard would set the other shards' work aside", remedy="use a new --out")
+    check_fold_files(args, folds)
     target = RunFolder(out)
     check_target(target, new=settings.new)
     parts = [target.parts_path / f"fold{fold}" for fold in folds]
@@ -73,6 +74,21 @@ def has_fold(args: Mapping[str, Any]) -> bool:
 def fill_fold(args: Mapping[str, Any], fold: int) -> dict[str, Any]:
     """The arguments of the model of one fold."""
     return {name: value.replace(FOLD, str(fold)) if isinstance(value, str) else value for name, value in args.items()}
+
+
+def check_fold_files(args: Mapping[str, Any], folds: Sequence[int]) -> None:
+    """Raise an error where an argument is a file or folder for some folds and none for others.
+
+    The model of the last fold is built when all others have answered, which is late to learn that its file is missing.
+    """
+    for name, value in args.items():
+        if not has_fold({name: value}) or not (Path(value).suffix or Path(value).name != value):
+            continue
+        paths = [Path(value.replace(FOLD, str(fold))).expanduser() for fold in folds]
+        absent = [str(path) for path in paths if not path.exists()]
+        if absent and len(absent) < len(paths):
+            what = f"--model-arg {name}={value}: there is no {', '.join(absent)}"
+            raise OptionError(what, remedy="give the weights of every fold, or choose folds with --folds")
 
 
 def list_model_folds(benchmark: Benchmark, given: Mapping[str, Any], args: Mapping[str, Any]) -> Sequence[int]:

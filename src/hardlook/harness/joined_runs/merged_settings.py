@@ -32,7 +32,7 @@ def check_same_settings(benchmark: Benchmark, folders: Sequence[Path], manifests
     for folder, manifest in zip(folders[1:], manifests[1:], strict=True):
         found = [
             *_compare_options(benchmark, manifests[0], manifest),
-            *_compare_models(manifests, manifest),
+            *_compare_models(manifests[0], manifest),
             *_compare_parts(benchmark, manifests[0], manifest),
         ]
         if found:
@@ -67,14 +67,15 @@ def merge_options(benchmark: Benchmark, manifests: Sequence[Manifest]) -> dict[s
 
 def merge_models(manifests: Sequence[Manifest]) -> dict[str, Any] | None:
     """The model of the joined run: arguments that differ as a template of the fold, else all of their values."""
-    models = [manifest["model"] for manifest in manifests]
+    runs = [run for manifest in manifests for run in _list_runs(manifest)]
+    models = [run["model"] for run in runs]
     if models[0] is None:
         return None
     args = dict(models[0].get("args") or {})
     for name in args:
         values = [model["args"].get(name) for model in models]
         if len(set(map(str, values))) > 1:
-            template = find_fold_template(list(map(str, values)), _list_run_folds(manifests))
+            template = find_fold_template(list(map(str, values)), _list_run_folds(runs))
             args[name] = template or ", ".join(dict.fromkeys(map(str, values)))
     weights: dict[str, str] = {}
     for model in models:
@@ -148,28 +149,37 @@ def _compare_options(benchmark: Benchmark, first: Manifest, other: Manifest) -> 
             yield f"--{name.replace('_', '-')}", *values
 
 
-def _compare_models(manifests: Sequence[Manifest], other: Manifest) -> Iterator[Difference]:
-    one, two = manifests[0]["model"], other["model"]
+def _compare_models(first: Manifest, other: Manifest) -> Iterator[Difference]:
+    one, two = first["model"], other["model"]
     if one is None or two is None:
         if one is not two:
             first_name, other_name = (model["name"] if model else "stored predictions" for model in (one, two))
             yield "--model", first_name, other_name
         return
+    # The runs within a joined one are of one model already.
+    found = [
+        difference for run in _list_runs(other) for difference in _compare_models_of_runs(_list_runs(first)[0], run)
+    ]
+    yield from (difference for place, difference in enumerate(found) if difference not in found[:place])
+
+
+def _compare_models_of_runs(first: Manifest, other: Manifest) -> Iterator[Difference]:
+    one, two = first["model"], other["model"]
     if one["name"] != two["name"]:
         yield "--model", one["name"], two["name"]
         return
-    first, second = one.get("args") or {}, two.get("args") or {}
-    differing = [name for name in {**first, **second} if str(first.get(name)) != str(second.get(name))]
-    folds = _list_run_folds([manifests[0], other])
+    own, others = one.get("args") or {}, two.get("args") or {}
+    differing = [name for name in {**own, **others} if str(own.get(name)) != str(others.get(name))]
+    folds = _list_run_folds([first, other])
     for name in differing:
-        values = str(first.get(name)), str(second.get(name))
+        values = str(own.get(name)), str(others.get(name))
         are_weights = all(
             Path(value).name in (model.get("weights") or {}) for value, model in zip(values, (one, two), strict=True)
         )
         if not are_weights and find_fold_template(values, folds) is None:
             yield f"--model-arg {name}", *values
     # The fingerprint that a model gives itself may cover its weights; the hash of its code is then in the sessions.
-    code = [_find_model_code(manifest) for manifest in (manifests[0], other)]
+    code = [_find_model_code(manifest) for manifest in (first, other)]
     if one.get("source") != two.get("source") and not (differing and code[0] and code[0] == code[1]):
         yield "the model's code", one.get("source"), two.get("source")
 
@@ -192,6 +202,12 @@ def _list_run_folds(manifests: Sequence[Manifest]) -> list[int | None]:
     """The fold of each run that has one; None for the others."""
     every: list[list[int]] = [list(manifest["options"].get("folds") or []) for manifest in manifests]
     return [int(folds[0]) if len(folds) == 1 else None for folds in every]
+
+
+def _list_runs(manifest: Manifest) -> list[Manifest]:
+    """The runs that a joined run was made of, each with its own model; a run that was not joined is one of itself."""
+    joined: list[Manifest] = manifest.get("joined") or []
+    return [{**row, "sessions": manifest.get("sessions", [])} for row in joined] or [manifest]
 
 
 def _find_model_code(manifest: Manifest) -> str:

@@ -41,11 +41,11 @@ class NetworkSegmenter:
 
     `weights` is the file of a published checkpoint, a folder of `hardlook train`, or `random:SEED`. `backbone` is that
     of a file, `size` the side of the network's input (that of the publication, or of the training). `reading` is
-    `sound`, or `released` for what the released code does where that differs. `pairs` are matched at a time; on a
-    processor one, so that the numbers do not depend on what else is asked. `disk` keeps the features of a frozen
-    backbone in the cache folder too, where other runs and trainings with the same backbone find them. A pixel is of the
-    class where its probability exceeds `threshold`. Where no support shows a pixel the mask is empty; with `null_masks`
-    it is what the network makes of such supports, for ablations.
+    `sound`, or `released` for what the released code does where that differs, whatever the reading of a training.
+    `pairs` are matched at a time; on a processor one, so that the numbers do not depend on what else is asked. `disk`
+    keeps the features of a frozen backbone in the cache folder too, where other runs and trainings with the same
+    backbone find them. A pixel is of the class where its probability exceeds `threshold`. Where no support shows a
+    pixel the mask is empty; with `null_masks` it is what the network makes of such supports, for ablations.
     """
 
     network: ClassVar[str] = ""
@@ -138,6 +138,8 @@ class NetworkSegmenter:
         try:
             identity = self.card["identity"]
             kept = {key: value for key, value in identity["recipe"].items() if key not in ("stage", "changed")}
+            # The training's own reading is that of its recipe; the one asked for here is of the answers.
+            kept["reading"] = "released" if self.reading == "released" else "paper"
             recipe = OneShotRecipe(**kept, stage=StageRecipe())
             network = build_one_shot(recipe, classes=len(identity["classes"]), seed=0)
         except (KeyError, TypeError) as error:

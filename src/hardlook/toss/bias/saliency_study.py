@@ -280,7 +280,7 @@ def _list_left_out(marked: pl.DataFrame) -> tuple[LeftOut, ...]:
     if undefined:
         why = "neither target nor saliency mask has a pixel; they count as not salient"
         notes.append(LeftOut("targets without a salience", len(undefined), why, tuple(undefined[:EXAMPLES])))
-    return (*notes, *note_empty_supports(marked))
+    return (*notes, *note_empty_supports(marked, "pair"))
 
 
 def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:

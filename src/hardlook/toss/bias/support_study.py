@@ -76,7 +76,7 @@ CONDITIONS = (
     Condition("other-class-no-mask", "another class's image, no mask", True, "no mask"),
 )
 CORRECT, *SPURIOUS = CONDITIONS
-LABELS = ("condition", "fold", "class")
+LABELS = ("condition", "fold", "class", "compared")
 SLICES = (
     Column("condition", "text", "what the support shows", "slice"),
     Column("fold", "int", "the fold of the class", "slice"),
@@ -142,20 +142,30 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: StudyOpti
 
 
 def tally_records(records: pl.DataFrame, options: StudyOptions) -> list[SumTally]:
-    """The pixels of every condition, fold and class."""
-    sums = sum_pixels(records, LABELS, void_ignored=options.void_ignored)
+    """The pixels of every condition, fold and class.
+
+    `drop` and `left` are of the pairs that both supports have: other pairs would be found better or worse under any.
+    """
+    sums = sum_pixels(_add_conditions_compared(records), LABELS, void_ignored=options.void_ignored)
+    compared = sums.values_of("compared", sums.where())
+    shared = {
+        one.name: sums.where(
+            compared=tuple(names for names in compared if {CORRECT.name, one.name} <= set(names.split()))
+        )
+        for one in SPURIOUS
+    }
     chosen = {one.name: cells for one in CONDITIONS if (cells := sums.where(condition=one.name)).any()}
 
     def name_scores(totals: Totals) -> Sequence[NamedScore]:
         means = {name: mean_iou(sums, totals, cells) for name, cells in chosen.items()}
         scores = [NamedScore(name, {}, values, chosen[name]) for name, values in means.items()]
-        right = means.get(CORRECT.name)
-        for name, values in means.items():
-            if right is not None and name != CORRECT.name:
-                counted, at = chosen[CORRECT.name], {"support": name}
-                both = counted | chosen[name]
-                scores.append(NamedScore("drop", at, right - values, both, DIFFERENCE, counted))
-                scores.append(NamedScore("left", at, class_iou(values, right), both, (0.0, math.inf), counted))
+        for name, both in shared.items():
+            if CORRECT.name in chosen and name in chosen:
+                counted, at = chosen[CORRECT.name] & both, {"support": name}
+                right, values = (mean_iou(sums, totals, chosen[one] & both) for one in (CORRECT.name, name))
+                used = counted | (chosen[name] & both)
+                scores.append(NamedScore("drop", at, right - values, used, DIFFERENCE, counted))
+                scores.append(NamedScore("left", at, class_iou(values, right), used, (0.0, math.inf), counted))
         for name, cells in chosen.items():
             at = {"support": name}
             scores.append(NamedScore("pair-iou", at, pair_iou(totals, cells), cells))
@@ -164,6 +174,14 @@ def tally_records(records: pl.DataFrame, options: StudyOptions) -> list[SumTally
 
     key = ("bias-support", "bootstrap")
     return tally_scores(sums, name_scores, key=key, more=lambda one: {"comparable": "" if one.slice else COMPARABLE})
+
+
+def _add_conditions_compared(records: pl.DataFrame) -> pl.DataFrame:
+    """The records with the column `compared`: all conditions under which their pair is answered, in one text."""
+    import polars as pl
+
+    pair = pl.col("unit").str.strip_suffix(pl.lit("-") + pl.col("condition"))
+    return records.with_columns(compared=pl.col("condition").sort().str.join(" ").over(pair))
 
 
 def compute_unit_qualities(records: pl.DataFrame, options: StudyOptions) -> pl.DataFrame:
@@ -263,7 +281,7 @@ CARD = BenchmarkCard(
             ScoreMeaning(one.name, one.name, f"mIoU with {one.description}", one is CORRECT, headline=True)
             for one in CONDITIONS
         ),
-        ScoreMeaning("drop", "drop", "mIoU with the right support minus mIoU with this one"),
+        ScoreMeaning("drop", "drop", "mIoU with the right support minus mIoU with this one, on the same pairs"),
         ScoreMeaning("left", "left", "share of the right support's mIoU that is left with this one", False),
         ScoreMeaning(
             "miou", "mIoU", "mean over classes of summed intersections / summed unions", inverted_slices=MISLED
