@@ -190,6 +190,14 @@ BAD_FILES = {
     "void as a segment": (lambda d: d["annotations"][0]["segments_info"][0].update(id=0), "not above 0"),
     "one category twice": (lambda d: d["categories"].append(d["categories"][0]), "category ids that come twice: 1"),
     "one name twice": (lambda d: d["categories"].append({"id": 8, "name": "CAT", "isthing": 1}), "'CAT' (category 8)"),
+    "half a category": (
+        lambda d: d["annotations"][0]["segments_info"][0].update(category_id=1.5),
+        "the id 1.5 is not a whole number",
+    ),
+    "half a segment": (
+        lambda d: d["annotations"][0]["segments_info"][0].update(id=6.5),
+        "the id 6.5 is not a whole number",
+    ),
     "no segments": (lambda d: d["annotations"][0].pop("segments_info"), "not COCO's panoptic format"),
     "no annotations": (lambda d: d.pop("annotations"), "not COCO's panoptic format"),
 }
