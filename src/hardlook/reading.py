@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -166,3 +167,12 @@ def read_id(value: Any) -> int:
     if isinstance(value, float) and number != value:
         raise ValueError(f"the id {value} is not a whole number")
     return number
+
+
+def read_name(value: Any) -> str:
+    r"""The name of a label in one line: records list names by line, with tabs between the columns of some.
+
+    >>> read_name("traffic\n\tlight")
+    'traffic light'
+    """
+    return re.sub(r"\s*[\t\n\r\v\f]\s*", " ", str(value))

@@ -120,6 +120,11 @@ def test_ids_of_categories_and_images_are_whole_numbers_that_come_once() -> None
     assert list(parse_instances(whole).categories) == [18]
 
 
+def test_a_line_break_in_a_name_is_a_space() -> None:
+    long = {"id": 18, "name": "traffic\n\tlight"}
+    assert parse_instances({**content(), "categories": [long]}).categories == {18: "traffic light"}
+
+
 def test_a_damaged_polygon_names_its_annotation() -> None:
     (image,) = parse_instances(content({**SQUARE, "segmentation": [["a"] * 6]})).images
     with pytest.raises(DataError, match="not a COCO segmentation") as caught:

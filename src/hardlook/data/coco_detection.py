@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from hardlook.data import rle
 from hardlook.data.problems import ProblemList
 from hardlook.errors import DataError
-from hardlook.reading import get_max_pixels, read_bytes, read_id, read_json, reading
+from hardlook.reading import get_max_pixels, read_bytes, read_id, read_json, read_name, reading
 
 FORMAT = "expected images (id, width, height), annotations (id, image_id, category_id, bbox), categories (id, name)"
 IouType = Literal["segm", "bbox"]
@@ -118,7 +118,7 @@ def read_instances(path: Path | str) -> InstanceDataset:
 def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDataset:
     """The dataset from the content of an instances.json; errors name `file`."""
     with reading(file, "not COCO's instance format", remedy=FORMAT):
-        names = {read_id(category["id"]): str(category["name"]) for category in content["categories"]}
+        names = {read_id(category["id"]): read_name(category["name"]) for category in content["categories"]}
         image_names = _number_named_images(content["images"])
         images = {image_names.get(image["id"]) or read_id(image["id"]): image for image in content["images"]}
         sizes = {i: (int(image["height"]), int(image["width"])) for i, image in images.items()}

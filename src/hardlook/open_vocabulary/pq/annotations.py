@@ -30,7 +30,7 @@ from hardlook.data.coco_panoptic import Category
 from hardlook.data.problems import ProblemList
 from hardlook.open_vocabulary.label_similarity import find_label
 from hardlook.open_vocabulary.vocabulary import join_labels
-from hardlook.reading import read_id, read_json, reading
+from hardlook.reading import read_id, read_json, read_name, reading
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.labels import normalise_name
 from hardlook.world.vocabulary import LABELS
@@ -133,7 +133,7 @@ def read_annotations(path: Path | str) -> PanopticAnnotations:
         images = {str(row["id"]): row for row in content.get("images", ())}
         tables = tuple(_read_table(row, images) for row in content["annotations"])
         categories = [
-            Category(read_id(c["id"]), str(c["name"]), bool(c["isthing"])) for c in content.get("categories", ())
+            Category(read_id(c["id"]), read_name(c["name"]), bool(c["isthing"])) for c in content.get("categories", ())
         ]
     _check_contradictions(tables, [category.id for category in categories], path)
     return PanopticAnnotations({category.id: category for category in categories}, tables)
