@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -150,3 +151,28 @@ def check_pixels(width: int, height: int, *, file: Path | str | None = None, uni
         what = f"{width}x{height} are {width * height / 1e6:.0f} megapixels, and at most {limit / 1e6:.0f} are read"
         remedy = f"check the file; if its size is right, set {_VARIABLE}={width * height}"
         raise DataError(what, file=file, unit=unit, remedy=remedy)
+
+
+def read_id(value: Any) -> int:
+    """The id as a whole number; a fraction, which `int` would cut off, is a `ValueError`.
+
+    >>> read_id(7.0)
+    7
+    >>> read_id(1.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: the id 1.5 is not a whole number
+    """
+    number = int(value)
+    if isinstance(value, float) and number != value:
+        raise ValueError(f"the id {value} is not a whole number")
+    return number
+
+
+def read_name(value: Any) -> str:
+    r"""The name of a label in one line: records list names by line, with tabs between the columns of some.
+
+    >>> read_name("traffic\n\tlight")
+    'traffic light'
+    """
+    return re.sub(r"\s*[\t\n\r\v\f]\s*", " ", str(value))

@@ -47,6 +47,12 @@ def test_a_page_fits_80_columns_and_shows_whole_names_and_no_types_of_python(com
     assert "Usage: hardlook" in page
 
 
+@pytest.mark.parametrize(("command", "context"), COMMANDS_WITH_CONTEXTS, ids=lambda one: getattr(one, "info_name", ""))
+def test_every_command_prints_its_page(command, context, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert command.get_help(context) == format_page(command, context, 79).rstrip()
+
+
 def page_of(function):
     """The help page of a function as the only command of an app."""
     single = App()

@@ -108,6 +108,23 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         parse_instances({**content(), "images": [PICTURE, PICTURE]})
 
 
+def test_ids_of_categories_and_images_are_whole_numbers_that_come_once() -> None:
+    cow = {"id": 18, "name": "cow"}
+    with pytest.raises(DataError, match="duplicate category ids: 18"):
+        parse_instances({**content(), "categories": [*content()["categories"], cow]})
+    with pytest.raises(DataError, match=r"the id 18\.5 is not a whole number"):
+        parse_instances({**content(), "categories": [{**cow, "id": 18.5}]})
+    with pytest.raises(DataError, match=r"the id 7\.5 is not a whole number"):
+        parse_instances({**content(), "images": [{**PICTURE, "id": 7.5}]})
+    whole = {**content(), "categories": [{**cow, "id": 18.0}]}
+    assert list(parse_instances(whole).categories) == [18]
+
+
+def test_a_line_break_in_a_name_is_a_space() -> None:
+    long = {"id": 18, "name": "traffic\n\tlight"}
+    assert parse_instances({**content(), "categories": [long]}).categories == {18: "traffic light"}
+
+
 def test_a_damaged_polygon_names_its_annotation() -> None:
     (image,) = parse_instances(content({**SQUARE, "segmentation": [["a"] * 6]})).images
     with pytest.raises(DataError, match="not a COCO segmentation") as caught:

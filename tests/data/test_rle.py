@@ -68,6 +68,24 @@ def test_empty_lists_and_empty_masks() -> None:
     assert rle.to_box(empty) == (0.0, 0.0, 0.0, 0.0)
 
 
+@settings(max_examples=60, deadline=None)
+@given(mask=masks)
+def test_whole_masks_are_read_and_cut_ones_are_refused(mask: np.ndarray) -> None:
+    encoded = rle.encode(mask)
+    assert rle.from_segmentation(encoded, *mask.shape) == encoded
+    for end in range(len(encoded["counts"])):
+        with pytest.raises(DataError, match="not a COCO segmentation"):
+            rle.from_segmentation({**encoded, "counts": encoded["counts"][:end]}, *mask.shape)
+
+
+def test_a_list_of_runs_has_as_many_pixels_as_the_mask() -> None:
+    for runs in ([10, 5], [10, 5, 6], [], [10, 5, 5, 1]):
+        with pytest.raises(DataError, match=rf"the runs have {sum(runs)} pixels, the size 4 x 5 has 20"):
+            rle.from_segmentation({"size": [4, 5], "counts": runs}, 4, 5)
+    empty = rle.from_segmentation({"size": [0, 5], "counts": "0"}, 0, 5)
+    assert rle.area(empty) == 0
+
+
 def test_what_is_no_mask_is_refused() -> None:
     small, large = rle.encode(np.ones((2, 2), bool)), rle.encode(np.ones((3, 3), bool))
     with pytest.raises(DataError, match="different sizes"):

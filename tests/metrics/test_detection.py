@@ -42,6 +42,9 @@ def test_no_masks_keep_the_size_of_their_image():
         ),
         (lambda: Objects([0], area=[-3]), r"area\[0\]: expected pixels, got -3"),
         (lambda: Objects([0], area=[np.nan]), r"area\[0\]: expected pixels, got nan"),
+        (lambda: Detections([0], [0.5], masks=[[[0.1, 0.7]]]), "masks: expected true or false, got 0.1"),
+        (lambda: Detections([0], [0.5], masks=[[[1.0, np.nan]]]), "masks: expected true or false, got nan"),
+        (lambda: Objects([0], area=[4], crowd=[0.3]), "crowd: expected true or false, got 0.3"),
     ],
 )
 def test_what_is_missing_or_too_much_is_named(make, words):
@@ -54,6 +57,13 @@ def test_tensors_of_sixteen_bits_are_taken_as_they_are():
     boxes = torch.tensor([[0, 0, 10, 8.5]], dtype=torch.bfloat16)
     found = Detections(torch.tensor([3]), torch.tensor([0.75], dtype=torch.bfloat16), boxes=boxes)
     assert (found.scores.tolist(), found.boxes.tolist()) == ([0.75], [[0, 0, 10, 8.5]])
+
+
+def test_masks_may_be_numbers_of_any_type():
+    mask = np.array([[[0, 1], [1, 1]]])
+    for kind in (np.uint8, np.float32, np.float64):
+        assert Detections([0], [0.5], masks=mask.astype(kind)).masks.tolist() == (mask > 0).tolist()
+    assert Detections([0], [0.5], masks=(255 * mask).astype(np.uint8)).masks.tolist() == (mask > 0).tolist()
 
 
 def test_they_are_names_of_the_package():

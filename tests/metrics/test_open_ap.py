@@ -166,6 +166,28 @@ def test_misuse_is_refused():
         OpenAP(["one", "two", "three"], CHECK, category_ids=[3, 1, 2])
     with pytest.raises(ValueError, match="multiplicity"):
         metric.table().resampled([0, 5])
+    with pytest.raises(ValueError, match=r"negative: expected classes 0\.\.2, got 1 to 3"):
+        metric.update(Objects([0], boxes=[A], negative=[1, 3]), nothing, image=4)
+    with pytest.raises(ValueError, match=r"not_exhaustive: expected classes 0\.\.2, got -1 to 0"):
+        metric.update(Objects([0], boxes=[A], negative=[], not_exhaustive=[0, -1]), nothing, image=4)
+    with pytest.raises(ValueError, match=r"overlap: expected numbers in \[0, 1\]"):
+        metric.update(Objects([0], area=[1]), Detections([0], [0.5], area=[1]), image=4, overlap=[[7.0]])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"class_sets": {"base": [0, 9]}}, r"class_sets\['base'\]: expected classes 0\.\.2, got 9"),
+        ({"class_sets": {"base": [-1]}}, r"class_sets\['base'\]: expected classes 0\.\.2, got -1"),
+        ({"class_sets": {"base": ["one"]}}, r"class_sets\['base'\]: expected integers"),
+        ({"max_detections": 0}, "max_detections: expected 1 or more, got 0"),
+        ({"max_detections": -1}, "max_detections: expected 1 or more, got -1"),
+        ({"iou_type": "mask"}, "iou_type: expected segm or bbox, got 'mask'"),
+    ],
+)
+def test_an_option_that_would_change_scores_unnoticed_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        OpenAP(["one", "two", "three"], CHECK, **options)
 
 
 @settings(max_examples=60)

@@ -366,6 +366,18 @@ def test_bad_arguments_get_a_sentence():
         class_counts(np.array([[1, -2], [0, 1]]))
     with pytest.raises(ValueError, match="expected a matrix beside a matrix of counts, got a function"):
         open_miou(np.eye(2, dtype=int), lambda true, called: true)
+    for seen, got in ((["a", "b"], "a"), ([1, 2], "2"), ([0.5, 1], "0.5")):
+        with pytest.raises(ValueError, match=f"seen: expected true or false for each class, got {got}"):
+            OpenMeanIoU(["a", "b"], np.eye(2), seen=seen)
+    with pytest.raises(ValueError, match=r"seen: expected shape \(2,\), got \(1,\)"):
+        OpenMeanIoU(["a", "b"], np.eye(2), seen=[True])
+    for work in (
+        lambda: OpenMeanIoU(["a", "b"], np.eye(2), mean_over="gtonly"),
+        lambda: MeanIoU(2, mean_over="gtonly"),
+        lambda: open_miou([[1, 0], [0, 1]], np.eye(2), mean_over="gtonly"),
+    ):
+        with pytest.raises(ValueError, match="mean_over: expected detectron2 or gt-only, got 'gtonly'"):
+            work()
 
 
 def test_counts_in_a_table_too_large_for_matrices_are_scored_by_pairs(monkeypatch):

@@ -248,6 +248,16 @@ def test_bad_arguments_get_a_sentence():
         open_pq(metric.matches, uneven, [True, True])
     with pytest.raises(ValueError, match="labels: expected names that differ"):
         OpenPQ(["a", "a"], np.eye(2), [True, True])
+    for name, value, got in (("things", [0, 2], "2"), ("known", [0, 2], "2"), ("known", ["a", "b"], "a")):
+        given = {"things": [True, True], name: value}
+        with pytest.raises(ValueError, match=f"{name}: expected true or false for each class, got {got}"):
+            OpenPQ(["a", "b"], np.eye(2), **given)
+    for work in (
+        lambda: OpenPQ(["a"], [[1]], [True], crowds="first"),
+        lambda: match_segments(image, Segments([1], [0]), image, Segments([1], [0]), crowds="first"),
+    ):
+        with pytest.raises(ValueError, match="crowds: expected last or all, got 'first'"):
+            work()
     with pytest.raises(ValueError, match="true segments, classes: expected integers, got float64"):
         metric.update(image, Segments([1], [0.5]), image, Segments([1], [0]))
 

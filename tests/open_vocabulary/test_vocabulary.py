@@ -67,3 +67,8 @@ def test_translate_maps_what_is_outside_to_nothing():
 def test_known_names_that_compare_equal_are_refused():
     with pytest.raises(DataError, match="two labels are called 'traffic light'"):
         join_labels(["traffic light", "traffic-light"], ["sky"])
+
+
+def test_names_are_in_one_line():
+    names, places = join_labels(["sea\nlion", "cat"], ["Sea Lion", "polar\t bear"])
+    assert (names, places.tolist()) == (("sea lion", "cat", "polar bear"), [0, 2])

@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from hardlook.data import rle
 from hardlook.data.problems import ProblemList
 from hardlook.errors import DataError
-from hardlook.reading import get_max_pixels, read_bytes, read_json, reading
+from hardlook.reading import get_max_pixels, read_bytes, read_id, read_json, read_name, reading
 
 FORMAT = "expected images (id, width, height), annotations (id, image_id, category_id, bbox), categories (id, name)"
 IouType = Literal["segm", "bbox"]
@@ -118,9 +118,9 @@ def read_instances(path: Path | str) -> InstanceDataset:
 def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDataset:
     """The dataset from the content of an instances.json; errors name `file`."""
     with reading(file, "not COCO's instance format", remedy=FORMAT):
-        names = {int(category["id"]): str(category["name"]) for category in content["categories"]}
+        names = {read_id(category["id"]): read_name(category["name"]) for category in content["categories"]}
         image_names = _number_named_images(content["images"])
-        images = {image_names.get(image["id"]) or int(image["id"]): image for image in content["images"]}
+        images = {image_names.get(image["id"]) or read_id(image["id"]): image for image in content["images"]}
         sizes = {i: (int(image["height"]), int(image["width"])) for i, image in images.items()}
         problems = ProblemList()
         for i, (height, width) in sizes.items():
@@ -128,6 +128,10 @@ def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDat
                 problems.add(f"images whose size is negative or above {get_max_pixels()} pixels", i)
         if len(images) < len(content["images"]):
             problems.add("duplicate image ids", len(content["images"]) - len(images))
+        if len(names) < len(content["categories"]):
+            times = Counter(read_id(category["id"]) for category in content["categories"])
+            for i in sorted(i for i, count in times.items() if count > 1):
+                problems.add("duplicate category ids", i)
         objects = _group_by_image(content["annotations"], sizes, names, image_names, problems)
         federated = any(key in image for image in images.values() for key in LVIS_KEYS)
         if federated:

@@ -74,8 +74,10 @@ def from_segmentation(segmentation: Any, height: int, width: int) -> Rle:
         if isinstance(segmentation, Mapping):
             _check_size(segmentation)
             if isinstance(segmentation["counts"], list):
+                _check_total(sum(segmentation["counts"]), segmentation)
                 return _as_text(hotcoco_mask.fr_py_objects(dict(segmentation), height, width))
             hotcoco_mask.area(dict(segmentation))  # looks at the runs: damage is found here, with the annotation's name
+            _check_length(segmentation)
             return _as_text(dict(segmentation))
         check_pixels(width, height)
         # A two-point polygon would be read as a box; it covers no pixel.
@@ -91,6 +93,24 @@ def _check_size(encoded: Mapping[str, Any]) -> None:
     if not isinstance(height, int) or not isinstance(width, int) or height < 0 or width < 0:
         raise ValueError(f"the size is {encoded['size']!r}")
     check_pixels(width, height)
+
+
+def _check_length(encoded: Mapping[str, Any]) -> None:
+    """Raise an error where the runs end before the mask does, as those of a text that was cut off."""
+    height, width = encoded["size"]
+    if not height * width:
+        return
+    try:
+        hotcoco_mask.area({"size": [height * width - 1, 1], "counts": encoded["counts"]})
+    except ValueError:
+        return  # for a mask of one pixel less, runs of the right length are too long
+    raise ValueError(f"the runs do not fill the size {height} x {width}: the text is cut off")
+
+
+def _check_total(pixels: int, encoded: Mapping[str, Any]) -> None:
+    height, width = encoded["size"]
+    if pixels != height * width:
+        raise ValueError(f"the runs have {pixels} pixels, the size {height} x {width} has {height * width}")
 
 
 def _as_text(encoded: Mapping[str, Any]) -> Rle:

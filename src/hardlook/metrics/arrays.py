@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -128,6 +128,51 @@ def unique_labels(labels: Sequence[str]) -> tuple[str, ...]:
             if first.setdefault(name, place) != place:
                 raise ValueError(f"labels: expected names that differ, got {name!r} at {first[name]} and {place}")
     return names
+
+
+def class_mask(values: Values, classes: int, name: str) -> NDArray[np.bool_]:
+    """The values as a mask (classes,), or an error where they do not say true or false of each class.
+
+    >>> class_mask([1, 2], 2, "things")
+    Traceback (most recent call last):
+    ...
+    ValueError: things: expected true or false for each class, got 2
+    """
+    mask = as_numpy(values)
+    if mask.shape != (classes,):
+        raise ValueError(f"{name}: expected shape ({classes},), got {mask.shape}")
+    return as_bools(mask, name, "true or false for each class")
+
+
+def as_bools(values: NDArray[Any], name: str, wanted: str = "true or false") -> NDArray[np.bool_]:
+    """The values as bools, or an error that names one that is neither 0 nor 1.
+
+    >>> as_bools(np.array([[0.0, 0.7]]), "masks")
+    Traceback (most recent call last):
+    ...
+    ValueError: masks: expected true or false, got 0.7
+    """
+    if values.dtype == np.bool_:
+        return values
+    if values.size and values.dtype.kind not in "iuf":
+        raise ValueError(f"{name}: expected {wanted}, got {values.flat[0]!s}")
+    other = (values != 0) & (values != 1)
+    if other.any():
+        raise ValueError(f"{name}: expected {wanted}, got {values[other][0]}")
+    return values.astype(np.bool_)
+
+
+def check_choice(value: str, allowed: Any, name: str) -> None:
+    """Raise an error where the value is none of a `Literal`'s, which a branch would take for the other one.
+
+    >>> from typing import Literal
+    >>> check_choice("gtonly", Literal["detectron2", "gt-only"], "mean_over")
+    Traceback (most recent call last):
+    ...
+    ValueError: mean_over: expected detectron2 or gt-only, got 'gtonly'
+    """
+    if value not in get_args(allowed):
+        raise ValueError(f"{name}: expected {' or '.join(get_args(allowed))}, got {value!r}")
 
 
 def pixel_counts(values: Values, name: str) -> NDArray[np.integer]:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.arrays import Values, as_numpy, integer_array, is_on_device
+from hardlook.metrics.arrays import Values, as_bools, as_numpy, integer_array, is_on_device
 
 IouType = Literal["segm", "bbox"]
 
@@ -220,7 +220,11 @@ def _to_array(values: Values | None, dtype: Any, name: str, shape: tuple[int | N
     """The values as an array of this type and shape, where None stands for any length; None for None."""
     if values is None:
         return None
-    array = np.asarray(as_numpy(values), dtype)
+    given = as_numpy(values)
+    if dtype is np.bool_ and given.dtype.kind == "f":
+        # A soft mask would be true wherever it is not exactly 0.
+        given = as_bools(given, name)
+    array = np.asarray(given, dtype)
     if array.shape == shape:
         return array
     if array.size == 0 and shape[0] in (0, None) and array.ndim != len(shape):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.arrays import Values, as_numpy
+from hardlook.metrics.arrays import ROUNDING, Values, as_numpy
 from hardlook.metrics.detection import IGNORED, Detections, IouType, Objects, compute_areas, compute_overlaps
 
 IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
@@ -165,6 +165,6 @@ def check_overlap(overlap: Values, detections: int, objects: int) -> NDArray[np.
     if given.shape != (detections, objects):
         raise ValueError(f"overlap: expected shape ({detections}, {objects}), got {given.shape}")
     # A NaN would pass every comparison of the matching and match.
-    if not (given >= 0).all():
-        raise ValueError("overlap: expected numbers in [0, 1], got NaN or a negative one")
+    if not ((given >= 0) & (given <= 1 + ROUNDING)).all():
+        raise ValueError("overlap: expected numbers in [0, 1], got NaN, one above 1 or a negative one")
     return given

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.arrays import Values, divide, pixel_counts
+from hardlook.metrics.arrays import Values, check_choice, divide, pixel_counts
 from hardlook.metrics.confusion import Ignored, PairCounts, choose_ignored
 
 MeanOver = Literal["detectron2", "gt-only"]
@@ -62,6 +62,7 @@ def mean_iou(counts: Counts, mean_over: MeanOver = "detectron2") -> NDArray[np.f
     `detectron2` sums over classes with ground truth and divides by the classes with ground truth or prediction;
     `gt-only` divides by the classes with ground truth.
     """
+    check_choice(mean_over, MeanOver, "mean_over")
     hits, truth, predicted = _parts(counts)
     iou = np.where(truth > 0, divide(hits, truth + predicted - hits), 0.0)
     counted = (truth > 0) | (predicted > 0) if mean_over == "detectron2" else truth > 0
@@ -101,6 +102,7 @@ class MeanIoU:
     """
 
     def __init__(self, classes: int, *, ignore: Ignored = "auto", mean_over: MeanOver = "detectron2") -> None:
+        check_choice(mean_over, MeanOver, "mean_over")
         self.classes, self.ignore, self.mean_over = classes, choose_ignored(ignore, classes), mean_over
         self.reset()
 

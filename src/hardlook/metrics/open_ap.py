@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardlook.metrics.arrays import Values, checked_similarity, unique_labels
+from hardlook.metrics.arrays import Values, check_choice, checked_similarity, integer_array, unique_labels
 from hardlook.metrics.average_precision import (
     RECALL_LEVELS,
     RECALL_LIMITS,
@@ -98,6 +98,9 @@ class OpenAP:
         class_sets: Mapping[str, Sequence[int]] | None = None, max_detections: int = 100,
         released: bool = False, category_ids: Sequence[int] | None = None, asymmetric: bool = False,
     ) -> None:  # fmt: skip
+        check_choice(iou_type, IouType, "iou_type")
+        if max_detections < 1:
+            raise ValueError(f"max_detections: expected 1 or more, got {max_detections}")
         self.labels, self.iou_type = unique_labels(labels), iou_type
         self.max_detections, self.released, self.asymmetric = max_detections, released, asymmetric
         self.similarity = checked_similarity(similarity, len(self.labels), symmetric=not asymmetric)
@@ -107,8 +110,22 @@ class OpenAP:
         self._category_zero = ids.index(0) if 0 in ids else None
         self._kept = {"": np.ones(len(self.labels), bool)}
         for name, members in (class_sets or {}).items():
-            self._kept[name] = np.isin(np.arange(len(self.labels)), np.asarray(members, np.int64))
+            self._kept[name] = self._find_members(name, members)
         self.reset()
+
+    def _find_members(self, name: str, members: Sequence[int]) -> NDArray[np.bool_]:
+        """(K,) whether a class is in the set of that name."""
+        indices = integer_array(members, f"class_sets[{name!r}]")
+        if indices.size and not 0 <= indices.min() <= indices.max() < len(self.labels):
+            wrong = indices[(indices < 0) | (indices >= len(self.labels))][0]
+            raise ValueError(f"class_sets[{name!r}]: expected classes 0..{len(self.labels) - 1}, got {wrong}")
+        return np.isin(np.arange(len(self.labels)), indices)
+
+    def _check_lists(self, *lists: NDArray[np.int64]) -> None:
+        for name, classes in zip(("negative", "not_exhaustive"), lists, strict=True):
+            if classes.size and not 0 <= classes.min() <= classes.max() < len(self.labels):
+                listed = f"{classes.min()} to {classes.max()}"
+                raise ValueError(f"{name}: expected classes 0..{len(self.labels) - 1}, got {listed}")
 
     def reset(self) -> None:
         """Delete all images."""
@@ -118,6 +135,8 @@ class OpenAP:
         self, truth: Objects, found: Detections, *, image: ImageKey | None = None, overlap: Values | None = None
     ) -> None:
         """Add one image; `overlap` (D, G) spares its boxes or masks, such as where masks are run-length encoded."""
+        if truth.negative is not None and truth.not_exhaustive is not None:
+            self._check_lists(truth.negative, truth.not_exhaustive)
         key = len(self._images) if image is None else image
         if key in self._images:
             raise ValueError(f"image {key!r} was already added; give each image its own key")

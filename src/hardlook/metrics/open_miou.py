@@ -38,8 +38,10 @@ from hardlook.metrics.arrays import (
     PairSimilarity,
     Values,
     as_numpy,
+    check_choice,
     check_similarity,
     checked_similarity,
+    class_mask,
     integer_array,
     look_up_pairs,
     pixel_counts,
@@ -107,7 +109,9 @@ class OpenMeanIoU:
         seen: ArrayLike | None = None,
         asymmetric: bool = False,
     ) -> None:
-        self.labels, self.mean_over, self.seen = unique_labels(tuple(labels)), mean_over, seen
+        check_choice(mean_over, closed.MeanOver, "mean_over")
+        self.labels, self.mean_over = unique_labels(tuple(labels)), mean_over
+        self.seen = None if seen is None else class_mask(seen, len(self.labels), "seen")
         self.ignore_index, self.asymmetric = choose_ignored(ignore_index, len(self.labels)), asymmetric
         self.reset()
         if callable(similarity):
@@ -195,9 +199,7 @@ def miou_scores(
     """
     known = unknown = np.nan
     if seen is not None:
-        mask = np.asarray(seen, np.bool_)
-        if mask.shape != counts.shape[-1:]:
-            raise ValueError(f"seen: expected shape {counts.shape[-1:]}, got {mask.shape}")
+        mask = class_mask(seen, counts.shape[-1], "seen")
         known = float(closed.mean_iou(counts[..., mask], mean_over))
         unknown = float(closed.mean_iou(counts[..., ~mask], mean_over))
     return MiouScores(

@@ -28,7 +28,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardlook.metrics.arrays import Values, as_numpy, checked_similarity, unique_labels
+from hardlook.metrics.arrays import Values, as_numpy, check_choice, checked_similarity, class_mask, unique_labels
 from hardlook.metrics.confusion import ConfusionCosts, confusion_costs
 from hardlook.metrics.panoptic import Crowds, SegmentMatches, Segments, join_matches, match_segments
 
@@ -90,11 +90,11 @@ class OpenPQ:
         crowds: Crowds = "last",
         asymmetric: bool = False,
     ) -> None:
-        self.labels, self.known, self.crowds, self.asymmetric = unique_labels(labels), known, crowds, asymmetric
+        check_choice(crowds, Crowds, "crowds")
+        self.labels, self.crowds, self.asymmetric = unique_labels(labels), crowds, asymmetric
+        self.known = None if known is None else class_mask(known, len(self.labels), "known")
         self.similarity = checked_similarity(similarity, len(self.labels), symmetric=not asymmetric)
-        self.things = as_numpy(things).astype(np.bool_)
-        if self.things.shape != (len(self.labels),):
-            raise ValueError(f"things: expected shape ({len(self.labels)},), got {self.things.shape}")
+        self.things = class_mask(things, len(self.labels), "things")
         self.reset()
 
     def reset(self) -> None:
@@ -147,7 +147,7 @@ def open_pq(
     >>> round(open_pq(matches, [[1, 0.6], [0.6, 1]], [False, False]).open.all.pq, 3)
     0.375
     """
-    mask = as_numpy(things).astype(np.bool_)
+    mask = class_mask(things, len(as_numpy(things)), "things")
     shared = checked_similarity(similarity, len(mask), symmetric=not asymmetric)
     return OpenPqResult(
         open=panoptic_scores(quality_sums(matches, shared, mask), mask, known=known),
@@ -163,9 +163,7 @@ def panoptic_scores(
     >>> panoptic_scores(np.array([[0.8], [1], [0], [0]]), np.array([True])).things
     Quality(pq=0.8, sq=0.8, rq=1.0, classes=1)
     """
-    declared = None if known is None else np.asarray(known, np.bool_)
-    if declared is not None and declared.shape != things.shape:
-        raise ValueError(f"known: expected shape {things.shape}, got {declared.shape}")
+    declared = None if known is None else class_mask(known, len(things), "known")
     pq, sq, rq = class_quality(sums)
     return PanopticScores(
         all=_quality(sums, np.ones_like(things)),

@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.arrays import Values, as_numpy, integer_array, integer_tensor, is_on_device
+from hardlook.metrics.arrays import Values, as_numpy, check_choice, integer_array, integer_tensor, is_on_device
 from hardlook.metrics.kernels import load_kernels
 
 Ids = NDArray[np.int64]
@@ -80,6 +80,7 @@ def match_segments(
     >>> len(match_segments(ground, Segments([3], [0]), ground, Segments([3], [1])))
     1
     """
+    check_choice(crowds, Crowds, "crowds")
     true_ids, true_classes, crowd = _columns(truth_segments, "true segments", classes)
     predicted_ids, predicted_classes, _ = _columns(predicted_segments, "predicted segments", classes)
     overlaps = segment_overlaps(truth, prediction, true_ids, predicted_ids)

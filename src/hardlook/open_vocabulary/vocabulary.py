@@ -23,22 +23,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import DataError, ModelError
+from hardlook.reading import read_name
 from hardlook.similarity.labels import normalise_name
 
 BACKGROUND = "background"
 
 
 def join_labels(truth: Sequence[str], predicted: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """All names, and for each predicted one its place among them; two equal names in the truth are an error."""
+    """All names, each in one line, and the place of each predicted one; two equal names in the truth are an error."""
     places = {normalise_name(name): place for place, name in enumerate(truth)}
     if len(places) < len(truth):
         duplicate = next(name for place, name in enumerate(truth) if places[normalise_name(name)] != place)
         raise DataError(f"two labels are called {duplicate!r}: case, spaces, _ and - do not count", remedy="rename one")
-    names, table = list(truth), []
+    names, table = list(map(read_name, truth)), []
     for name in predicted:
         if normalise_name(name) not in places:
             places[normalise_name(name)] = len(names)
-            names.append(name)
+            names.append(read_name(name))
         table.append(places[normalise_name(name)])
     return tuple(names), np.array(table, np.int32)
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-from typer.core import TyperGroup
 
 from hardlook.cli import arguments
-from hardlook.cli.help_pages import App
+from hardlook.cli.help_pages import App, HelpGroup
 from hardlook.cli.printing import print_json
 from hardlook.harness.rounding import format_fixed
 
@@ -26,7 +25,7 @@ MAX_TREATED_LABELS = 8
 _STATES = {"ready": "ready", "source": "with --source", "install": "to install"}
 
 
-class _LabelsOrVerb(TyperGroup):
+class _LabelsOrVerb(HelpGroup):
     """A first word that is not a verb of this group is the LABELS argument of `make`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -107,6 +107,15 @@ def test_vocabularies_pair_by_name_and_keep_their_own_words(hardlook, tmp_path):
     assert found["pq",] == pytest.approx((1 / 1.5 + 0 + 1) / 3)
 
 
+def test_a_line_break_in_a_name_moves_no_score_to_another_class(hardlook, tmp_path):
+    write_pets(tmp_path)
+    for side in ("gt", "pred"):
+        edit(tmp_path / f"{side}.json", lambda d: d["categories"][0].update(name="cat\nor kitten"))
+    assert hardlook(*words_of(tmp_path, "--unknown", "zero")).code == 0
+    values = scores(tmp_path)
+    assert (values["pq", "cat or kitten"], values["pq", "sky"]) == (1, 1)
+
+
 def test_results_that_only_a_model_would_write(hardlook, tmp_path):
     write_pets(tmp_path, categories={})
     edit(tmp_path / "pred.json", lambda d: [row.pop("file_name") for row in d["annotations"]])
@@ -190,6 +199,14 @@ BAD_FILES = {
     "void as a segment": (lambda d: d["annotations"][0]["segments_info"][0].update(id=0), "not above 0"),
     "one category twice": (lambda d: d["categories"].append(d["categories"][0]), "category ids that come twice: 1"),
     "one name twice": (lambda d: d["categories"].append({"id": 8, "name": "CAT", "isthing": 1}), "'CAT' (category 8)"),
+    "half a category": (
+        lambda d: d["annotations"][0]["segments_info"][0].update(category_id=1.5),
+        "the id 1.5 is not a whole number",
+    ),
+    "half a segment": (
+        lambda d: d["annotations"][0]["segments_info"][0].update(id=6.5),
+        "the id 6.5 is not a whole number",
+    ),
     "no segments": (lambda d: d["annotations"][0].pop("segments_info"), "not COCO's panoptic format"),
     "no annotations": (lambda d: d.pop("annotations"), "not COCO's panoptic format"),
 }

@@ -30,7 +30,7 @@ from hardlook.data.coco_panoptic import Category
 from hardlook.data.problems import ProblemList
 from hardlook.open_vocabulary.label_similarity import find_label
 from hardlook.open_vocabulary.vocabulary import join_labels
-from hardlook.reading import read_json, reading
+from hardlook.reading import read_id, read_json, read_name, reading
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.labels import normalise_name
 from hardlook.world.vocabulary import LABELS
@@ -132,7 +132,9 @@ def read_annotations(path: Path | str) -> PanopticAnnotations:
         content = {"annotations": content} if isinstance(content, list) else content
         images = {str(row["id"]): row for row in content.get("images", ())}
         tables = tuple(_read_table(row, images) for row in content["annotations"])
-        categories = [Category(int(c["id"]), str(c["name"]), bool(c["isthing"])) for c in content.get("categories", ())]
+        categories = [
+            Category(read_id(c["id"]), read_name(c["name"]), bool(c["isthing"])) for c in content.get("categories", ())
+        ]
     _check_contradictions(tables, [category.id for category in categories], path)
     return PanopticAnnotations({category.id: category for category in categories}, tables)
 
@@ -175,8 +177,8 @@ def _read_table(row: Any, images: Mapping[str, Any]) -> SegmentTable:
         str(row.get("file_name", "")),
         str(image.get("file_name", "")),
         size,
-        tuple(int(segment["id"]) for segment in segments),
-        tuple(int(segment["category_id"]) for segment in segments),
+        tuple(read_id(segment["id"]) for segment in segments),
+        tuple(read_id(segment["category_id"]) for segment in segments),
         tuple(bool(segment.get("iscrowd", False)) for segment in segments),
     )
 
