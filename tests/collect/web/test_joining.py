@@ -145,6 +145,9 @@ def test_one_id_is_one_participant_and_other_ids_are_others(make_study_app, clic
         ("prolific", f"PROLIFIC_PID={PERSON}&STUDY_ID=%3Cscript%3E", "platform-id"),
         ("sona", "survey_code=%25SURVEY_CODE%25", "platform-id"),
         ("sona", "survey_code==HYPERLINK()", "platform-id"),
+        ("sona", "survey_code=17&survey_code=18", "platform-id"),
+        ("prolific", "PROLIFIC_PID=5f1a&PROLIFIC_PID={{%PROLIFIC_PID%}}", "platform-id"),
+        ("prolific", "PROLIFIC_PID=5f1a&STUDY_ID=a&STUDY_ID=b", "platform-id"),
     ],
 )
 def test_links_that_name_nobody_are_refused(make_study_app, clicks_study, platform, query, code):
