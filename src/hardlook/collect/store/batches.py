@@ -209,11 +209,12 @@ def count_reserved(connection: Connection, device: str, rules: BatchRules, now: 
     return sum((joined, id) < (asking.joined, asking.id) for id, joined in kept.items())
 
 
-def wants_answers(connection: Connection, catalogue: Catalogue, target: int) -> bool:
-    """Whether any item has fewer valid answers than its target, whoever is working on it."""
+def wants_answers(connection: Connection, catalogue: Catalogue, target: int, device: str = "") -> bool:
+    """Whether any item has fewer valid answers than its target, on this device or on any, whoever is working on it."""
+    devices = {device} if device else catalogue.devices
     wanted = select(PROGRESS.c.item, PROGRESS.c.device).where(PROGRESS.c.valid < target)
     collected = {name for name, item in catalogue.items.items() if not item.is_check}
-    return any(row.item in collected and row.device in catalogue.devices for row in connection.execute(wanted))
+    return any(row.item in collected and row.device in devices for row in connection.execute(wanted))
 
 
 def _has_work(

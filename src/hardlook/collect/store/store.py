@@ -205,9 +205,9 @@ class Store:
         """The devices on which a new participant, or one who has joined, would get a batch."""
         return batches.list_devices_with_work(self._database, self._load_catalogue(), rules, now, participant)
 
-    def wants_answers(self, rules: BatchRules) -> bool:
-        """Whether answers are still wanted, be it that others are about to give them."""
-        return self._database.read(batches.wants_answers, self._load_catalogue(), rules.target)
+    def wants_answers(self, rules: BatchRules, device: str = "") -> bool:
+        """Whether answers are still wanted, on this device or on any, be it that others are about to give them."""
+        return self._database.read(batches.wants_answers, self._load_catalogue(), rules.target, device)
 
     def count_earned(self, id: str, rules: BatchRules) -> int:
         """The complete batches of a participant that earn a completion code."""

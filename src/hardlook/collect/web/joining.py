@@ -145,7 +145,7 @@ def done(site: Site, request: Request) -> Response:
     url = fill_completion_url(settings, code, ids) if code else ""
     # Posted from its frame alone: from a window of its own, the worker takes the code back to the task.
     values["assignment"] = ids.get(_ASSIGNMENT, "") if settings.submit_origin and is_framed(request) else ""
-    full = is_full(site, participant, site.clock())
+    full = find_full_text(site, participant, site.clock())
     return _page(site, request, participant, "done.html", completion_url=url, full=full, **values)
 
 
@@ -153,6 +153,16 @@ def is_full(site: Site, participant: Participant | None, now: float) -> bool:
     """Whether no participant, or none on this participant's device, could get a new batch."""
     devices = site.store.devices_with_work(site.rules, now, participant.id if participant else "")
     return participant.device not in devices if participant and participant.device else not devices
+
+
+def find_full_text(site: Site, participant: Participant | None, now: float) -> str:
+    """The key of the text that says why no participant could get a new batch on this device; empty if one could."""
+    device = participant.device if participant and participant.device else ""
+    if not is_full(site, participant, now):
+        return ""
+    if site.store.wants_answers(site.rules, device):
+        return "full.wait"
+    return f"refused.full-{device}" if site.store.wants_answers(site.rules) else "full.done"
 
 
 def find_completion_code(site: Site, participant: str) -> str | None:
