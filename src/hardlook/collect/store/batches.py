@@ -58,9 +58,8 @@ from hardlook.collect.store.tables import (
     ASSIGNMENTS,
     BATCH_ADDRESSES,
     BATCHES,
-    FACTS,
-    FINGERPRINT,
     ITEMS,
+    LOCK_ALL,
     PARTICIPANTS,
     PLATFORM_IDS,
     PROGRESS,
@@ -332,7 +331,7 @@ def _claim(
 ) -> list[str]:
     # One transaction at a time: else all would choose the same few items from counts that are out of date, and two
     # would both take the last place of an address.
-    connection.execute(select(FACTS.c.value).where(FACTS.c.name == FINGERPRINT).with_for_update())
+    connection.execute(LOCK_ALL)
     taken = set(connection.scalars(select(ASSIGNMENTS.c.subject).where(ASSIGNMENTS.c.participant == id)))
     rows = connection.execute(_COUNTS, {"on": device, "most": rules.target}).all()
     # PostgreSQL sums integers to decimals.
