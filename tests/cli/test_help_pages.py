@@ -19,16 +19,20 @@ def list_commands():
     parent = root.make_context("hardlook", ["models"])
     commands = [(root, parent)]
     for name in COMMANDS:
-        command = load_command(name)
-        context = command.context_class(command, info_name=name, parent=parent)
-        commands.append((command, context))
-        if isinstance(command, TyperGroup):
-            for below in command.list_commands(context):
-                one = command.get_command(context, below)
-                commands.append((one, one.context_class(one, info_name=below, parent=context)))
+        commands += list_commands_below(load_command(name), name, parent)
     for benchmark in list_benchmarks():
         command = typer.main.get_command(_build_app(benchmark))
         commands.append((command, command.context_class(command, info_name=f"run {benchmark}", parent=parent)))
+    return commands
+
+
+def list_commands_below(command, name, parent):
+    """A command and, of a group, all below it."""
+    context = command.context_class(command, info_name=name, parent=parent)
+    commands = [(command, context)]
+    if isinstance(command, TyperGroup):
+        for below in command.list_commands(context):
+            commands += list_commands_below(command.get_command(context, below), below, context)
     return commands
 
 
@@ -44,6 +48,9 @@ def test_a_page_fits_80_columns_and_shows_whole_names_and_no_types_of_python(com
             if name.startswith("-") and not getattr(parameter, "hidden", False):
                 assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", page), name
     assert not re.search(r"list\[|<\w+>|int range|\[/?(bold|dim)|…|\(default \)|default None|default True", page)
+    assert not re.search(r"\\\[", page), "brackets are text here"
+    # What an error prints is the page's own first line.
+    assert page.startswith(" ".join(context.get_usage().split())[:70])
     assert "Usage: hardlook" in page
 
 

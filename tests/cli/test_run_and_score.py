@@ -75,6 +75,7 @@ def test_shards_from_the_command_line(hardlook, tmp_path):
         ((*RUN, "--out", "x", "--model", "planted-saliency"), "saliency"),
         ((*RUN, "--out", "x", "--model-arg", "strangers=1"), "has no argument 'strangers'"),
         ((*RUN, "--out", "x", "--model-arg", "stranger"), "expected NAME=VALUE"),
+        ((*RUN, "--out", "x", "--data", "photos", "--data", "maps"), "--data images=photos --data masks=maps"),
         ((*RUN, "--out", "x", "--engine", "slurm"), "one of inline, processes, ray"),
         ((*RUN, "--out", "x", "--shard", "5/2"), "from 1 to the second"),
         ((*RUN, "--out", "x", "--batch-size", "0"), "a whole number from 1, or auto"),

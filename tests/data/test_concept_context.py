@@ -87,7 +87,9 @@ def test_bad_manifests_and_folders_are_refused(tmp_path: Path) -> None:
     for place in ("cat/snow/a.jpg", "train/cat/snow/b.jpg"):
         (mixed / place).parent.mkdir(parents=True)
         (mixed / place).write_bytes(b"")
-    with pytest.raises(DataError, match=r"depths: cat/snow/a.jpg, train/cat/snow/b.jpg"):
+    with pytest.raises(
+        DataError, match=r"1 below 2 folders, such as cat/snow/a.jpg; 1 below 3 folders, such as train/cat/snow/b.jpg"
+    ):
         list_images(mixed)
 
 

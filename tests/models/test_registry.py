@@ -221,6 +221,13 @@ def test_dotted_names(outside):
         build("outside_models:Gone", "saliency")
     with pytest.raises(ModelError, match="is a str, not a class"):
         build("outside_models:__name__", "saliency")
+    for wrong, remedy in (
+        ("outside_models:Star", "did you mean Stare?"),
+        ("outside_models.py:Stare", " outside_models:Stare"),
+    ):
+        with pytest.raises(ModelError) as refused:
+            build(wrong, "saliency")
+        assert remedy in refused.value.remedy
 
 
 def test_entry_points_are_found_and_built(outside):

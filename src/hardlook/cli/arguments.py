@@ -46,6 +46,11 @@ def parse_paths(texts: list[str] | None, flag: str, *, alone: str = "") -> dict[
     >>> parse_paths(["voc=data/VOC2012"], "--data"), parse_paths(["data/pacs"], "--data", alone="root")
     ({'voc': PosixPath('data/VOC2012')}, {'root': PosixPath('data/pacs')})
     """
+    unnamed = [text for text in texts or [] if "=" not in text]
+    if alone and len(unnamed) > 1:
+        example = f"{flag} images={unnamed[0]} {flag} masks={unnamed[1]}"
+        remedy = f"name each, such as {example}; docs/datasets.md lists the names"
+        raise OptionError(f"{flag} {', '.join(unnamed)}: several paths without a name", remedy=remedy)
     named = [f"{alone}={text}" if alone and "=" not in text else text for text in texts or []]
     return {name: Path(value).expanduser() for name, value in parse_pairs(named, flag).items()}
 

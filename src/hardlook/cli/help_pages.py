@@ -31,6 +31,10 @@ class HelpCommand(TyperCommand):
         """Write the page to the formatter."""
         formatter.write(format_page(self, ctx))
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The words after the command's name, in the messages of errors as on the page."""
+        return list_usage_words(self, ctx)
+
 
 class HelpGroup(TyperGroup):
     """A group of commands whose help is a page of plain text."""
@@ -38,6 +42,10 @@ class HelpGroup(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the page to the formatter."""
         formatter.write(format_page(self, ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The words after the command's name, in the messages of errors as on the page."""
+        return list_usage_words(self, ctx)
 
 
 class App(typer.Typer):
@@ -60,13 +68,8 @@ def find_width() -> int:
 def format_page(command: TyperCommand | TyperGroup, context: Any, width: int | None = None) -> str:
     """The help page of a command: usage, text, examples, arguments, options by panel, commands of a group."""
     width = width or find_width()
-    arguments = [one for one in command.get_params(context) if isinstance(one, TyperArgument) and not one.hidden]
-    names = [
-        name if one.required else f"[{name}]"
-        for one, (name, _) in zip(arguments, map(describe_parameter, arguments), strict=True)
-    ]
-    words = [*names, *(["COMMAND [ARGS]..."] if isinstance(command, TyperGroup) else [])]
-    blocks = [_wrap(" ".join(["Usage:", context.command_path, "[OPTIONS]", *words]), width, "", "    ")]
+    usage = " ".join(["Usage:", context.command_path, *list_usage_words(command, context)])
+    blocks = [_wrap(usage, width, "", "    ")]
     blocks += format_text(inspect.cleandoc(command.help or ""), width)
     for panel, parameters in _panels(command, context).items():
         blocks.append(format_rows(panel, [describe_parameter(one) for one in parameters], width))
@@ -75,6 +78,16 @@ def format_page(command: TyperCommand | TyperGroup, context: Any, width: int | N
         lines = [(name, one.get_short_help_str(1000)) for name, one in named if one is not None and not one.hidden]
         blocks.append(format_rows("Commands", lines, width))
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def list_usage_words(command: TyperCommand | TyperGroup, context: Any) -> list[str]:
+    """What follows a command's name: options, its arguments, in brackets if not required, and a group's commands."""
+    arguments = [one for one in command.get_params(context) if isinstance(one, TyperArgument) and not one.hidden]
+    names = [
+        name if one.required else f"[{name}]"
+        for one, (name, _) in zip(arguments, map(describe_parameter, arguments), strict=True)
+    ]
+    return ["[OPTIONS]", *names, *(["COMMAND [ARGS]..."] if isinstance(command, TyperGroup) else [])]
 
 
 def format_text(text: str, width: int) -> list[str]:

@@ -26,9 +26,9 @@ def serve(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the address as JSON.")] = False,
 ) -> None:
-    r"""Serve an explorer of all runs below a folder: filter, sort, open units, compare models.
+    """Serve an explorer of all runs below a folder: filter, sort, open units, compare models.
 
-    It needs the extra `web`: pip install "hardlook\[web]".
+    It needs the extra `web`: pip install "hardlook[web]".
 
     Examples:
       hardlook serve runs

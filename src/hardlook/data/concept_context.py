@@ -260,8 +260,14 @@ def _list_from_folders(root: Path) -> tuple[ConceptContextImage, ...]:
     paths = list(_walk_images(root))
     depths = {len(parts) - 1 for parts in paths}
     if depths - {2, 3} or len(depths) > 1:
-        examples = {len(parts): "/".join(parts) for parts in sorted(paths, reverse=True)}
-        what = "images at different or unexpected depths: " + ", ".join(examples[key] for key in sorted(examples))
+        counts = Counter(len(parts) - 1 for parts in paths)
+        examples = {len(parts) - 1: "/".join(parts) for parts in sorted(paths, reverse=True)}
+        where = {0: "directly here", 1: "below 1 folder"}
+        places = (
+            f"{counts[depth]} {where.get(depth, f'below {depth} folders')}, such as {examples[depth]}"
+            for depth in sorted(examples)
+        )
+        what = "images at different or unexpected depths: " + "; ".join(places)
         remedy = "arrange all of them as concept/context/image or all as split/concept/context/image"
         if depths == {1}:
             what = f"the images have a class and no context: {'/'.join(min(paths))}"

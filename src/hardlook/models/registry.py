@@ -355,19 +355,37 @@ def suggest_names(name: str, role: str | None, cards: Iterable[ModelCard], other
 def import_dotted(path: str) -> Callable[..., Any]:
     """The class or function at `package.module:attribute`."""
     module, _, attribute = path.partition(":")
+    value: Any = None
     try:
-        value: Any = importlib.import_module(module)
+        value = importlib.import_module(module)
         for part in attribute.split("."):
             value = getattr(value, part)
     except HardlookError:
         raise
     except (Exception, SystemExit) as error:  # outside code may raise anything when it is imported
-        remedy = "write package.module:attribute, importable from where you are (see PYTHONPATH)"
+        remedy = _advise_import(module, attribute, value)
         raise ModelError(f"{path!r} could not be imported: {type(error).__name__}: {error}", remedy=remedy) from error
     if not callable(value):
         raise ModelError(f"{path!r} is a {type(value).__name__}, not a class or function that makes a model")
     factory: Callable[..., Any] = value
     return factory
+
+
+def _advise_import(module: str, attribute: str, imported: Any) -> str:
+    """What to write instead of a dotted path that failed; `imported` is how far it came, None without the module.
+
+    >>> _advise_import("models/mine.py", "Net", None)
+    'write the module as Python imports it: mine:Net, in the folder of mine.py or with it in PYTHONPATH'
+    >>> _advise_import("textwrap", "TextWraper", importlib.import_module("textwrap"))
+    'did you mean TextWrapper? that is in the module'
+    """
+    if module.endswith(".py"):
+        file = Path(module)
+        where = f"in the folder of {file.name} or with it in PYTHONPATH"
+        return f"write the module as Python imports it: {file.stem}:{attribute}, {where}"
+    if imported is not None and (near := get_close_matches(attribute, dir(imported), n=1)):
+        return f"did you mean {near[0]}? that is in the module"
+    return "write package.module:attribute, importable from where you are (see PYTHONPATH)"
 
 
 def read_card(target: Callable[..., Any], name: str) -> ModelCard:

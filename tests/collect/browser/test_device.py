@@ -40,6 +40,23 @@ def test_what_the_participant_picks_is_stored(discs, visit):
     assert "Tap once" in words and "click" not in words.lower() and "Key" not in words
 
 
+def test_who_opens_the_link_on_another_device_is_asked_again(discs, visit):
+    visitor = visit(discs).begin()
+    visitor.phase("image", "target", "again", "click")
+    phone = visit(discs, PHONE)
+    phone.context.add_cookies(visitor.context.cookies())
+    phone.page.goto(f"{discs.address}/work")
+    phone.page.locator("[name=device]").first.wait_for()
+    assert phone.page.locator("[name=device]:checked").input_value() == "mobile"
+    phone.press("button.main")
+    phone.page.locator("[value=begin]").wait_for()
+    assert discs.store.participants()["device"].to_list() == ["mobile"]
+    # Where it was confirmed it is not asked for again.
+    phone.page.reload()
+    phone.page.locator("[value=begin]").wait_for()
+    assert not phone.page.locator("[name=device]").count()
+
+
 def test_the_whole_way_but_the_click_goes_by_keyboard(discs, visit):
     visitor = visit(discs)
     page = visitor.page

@@ -70,7 +70,7 @@ VALUES = {
     | dict.fromkeys(("consent", "contact", "token", "csrf"), ""),
     "full.html": {"wanted": True, "contact": "<b>me</b>"},
     "work.html": {},
-    "done.html": {"code": "ABC", "code_for": "valid", "completion_url": "", "platform": "", "full": True}
+    "done.html": {"code": "ABC", "code_for": "valid", "completion_url": "", "platform": "", "full": "full.wait"}
     | {"assignment": "<b>", "submit_url": "/<b>"},
     "window.html": {"link": "/?<b>", "assignment": "<b>", "submit_url": "/<b>", "platform": "<b>"},
     "privacy.html": {"contact": "<b>me</b>", "reference": "0a1b"},

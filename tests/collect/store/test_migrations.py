@@ -142,6 +142,26 @@ def test_a_database_of_layout_2_gets_the_table_of_addresses(old_url):
         assert store.participants().height == 2 and rows(old_url, "batch_addresses") == [[]]
 
 
+def test_a_database_of_layout_3_keeps_the_numbers_that_people_had(old_url):
+    """Numbers were those from 1 in the order of joining, without those of deleted people."""
+    engine = sa.create_engine(parse_address(old_url))
+    with engine.begin() as connection:
+        for statement in (
+            *migrations.MIGRATIONS[1],
+            *migrations.MIGRATIONS[2],
+            "UPDATE facts SET value = '3' WHERE name = 'layout'",
+            "INSERT INTO participants VALUES ('p0', NULL, 'en', 'pc', 25.0, NULL, 25.0, NULL)",
+            "INSERT INTO deleted_participants VALUES (2), (5)",
+        ):
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+    with open_old(old_url) as store:
+        assert store.participants().select("id", "number").rows() == [("p1", 1), ("p2", 3), ("p0", 4)]
+        assert store.delete_participant("p2") == 3
+        newest = store.join(None, "en", 1.0).id
+        assert store.participants().select("id", "number").rows() == [("p1", 1), ("p0", 4), (newest, 6)]
+
+
 def test_servers_that_start_at_once_migrate_once(old_url):
     def serve():
         with open_old(old_url) as store:
@@ -174,7 +194,7 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(old_url, monkeypatch):
     assert {"name": "layout", "value": "1"} in rows(old_url, "facts")[0]
 
 
-@pytest.mark.parametrize(("layout", "message"), [("4", "newer version"), ("0", "not known"), ("x", "not known")])
+@pytest.mark.parametrize(("layout", "message"), [("5", "newer version"), ("0", "not known"), ("x", "not known")])
 def test_other_layouts_are_refused(old_url, layout, message):
     engine = sa.create_engine(parse_address(old_url))
     with engine.begin() as connection:

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from collect_people import RULES, arrive, assert_counts_are_true, click, do_batch, rows, some_items
+from collect_people import RULES, arrive, assert_counts_are_true, at_once, click, do_batch, rows, some_items
 
 from hardlook.collect.store.records import Refusal
 from hardlook.collect.store.store import Store
@@ -93,6 +93,23 @@ def test_a_batch_that_was_returned_half_done(store, database_url):
     store.delete_participant(who)
     assert store.progress()["valid"].sum() == 0
     assert_counts_are_true(database_url)
+
+
+def test_a_clock_that_is_set_back_changes_no_number(store):
+    """Rules, exported files and deletion name people by number: it must not become another person's."""
+    first = arrive(store, now=1000.0)
+    second = arrive(store, now=500.0)
+    third = arrive(store, now=750.0)
+    assert store.participants().select("id", "number").rows() == [(first, 1), (second, 2), (third, 3)]
+    assert store.delete_participant(second) == 2
+    last = arrive(store, now=10.0)
+    assert store.participants().select("id", "number").rows() == [(first, 1), (third, 3), (last, 4)]
+
+
+def test_people_who_join_at_once_have_different_numbers(store):
+    people = at_once([lambda: store.join(None, "en", 5.0).id for _ in range(24)])
+    table = store.participants()
+    assert table["number"].to_list() == list(range(1, 25)) and set(table["id"]) == set(people)
 
 
 def test_people_are_deleted_while_they_work(store, database_url):

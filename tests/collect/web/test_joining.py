@@ -79,6 +79,17 @@ def test_the_device_that_is_still_wanted(small):
     assert visitor.show("training-0").error == "full"
 
 
+def test_the_last_page_says_why_nothing_is_left(small):
+    waiting, worker = small.participant("pc"), small.participant("pc")
+    worker.batch()
+    assert "being worked on right now" in waiting.get("/done").text
+    worker.do_batch()
+    page = waiting.get("/done").text
+    assert "No more answers from computers are needed" in page and "has all the answers" not in page
+    small.participant("mobile").do_batch()
+    assert "has all the answers that it needs" in waiting.get("/done").text
+
+
 def test_pay_and_duration_are_said_before_consent(make_study_app, clicks_study):
     app = make_study_app(clicks_study, pay="2.50 <GBP> a set", minutes=1.5, most_batches=4, attention_checks=1)
     page = app.visitor().get("/").text
@@ -86,6 +97,8 @@ def test_pay_and_duration_are_said_before_consent(make_study_app, clicks_study):
     assert "Pay: 2.50 &lt;GBP&gt; a set" in terms
     assert "Time: about 1.5 minutes per set. Tasks per set: 4." in terms and "up to 4 sets" in terms
     assert "Bezahlung: 2.50" in app.visitor().get("/?lang=de").text
+    short = make_study_app(clicks_study, minutes=1.0).visitor()
+    assert "about one minute per set" in short.get("/").text and "etwa eine Minute" in short.get("/?lang=de").text
     plain = make_study_app(clicks_study, most_batches=1).visitor().get("/").text
     assert "Pay:" not in plain and "Time:" not in plain and "You do one set." in plain
 
@@ -145,6 +158,9 @@ def test_one_id_is_one_participant_and_other_ids_are_others(make_study_app, clic
         ("prolific", f"PROLIFIC_PID={PERSON}&STUDY_ID=%3Cscript%3E", "platform-id"),
         ("sona", "survey_code=%25SURVEY_CODE%25", "platform-id"),
         ("sona", "survey_code==HYPERLINK()", "platform-id"),
+        ("sona", "survey_code=17&survey_code=18", "platform-id"),
+        ("prolific", "PROLIFIC_PID=5f1a&PROLIFIC_PID={{%PROLIFIC_PID%}}", "platform-id"),
+        ("prolific", "PROLIFIC_PID=5f1a&STUDY_ID=a&STUDY_ID=b", "platform-id"),
     ],
 )
 def test_links_that_name_nobody_are_refused(make_study_app, clicks_study, platform, query, code):

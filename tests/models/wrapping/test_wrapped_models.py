@@ -480,3 +480,13 @@ def test_sam():
     assert np.array_equal(ours.mask, theirs.mask)
     with pytest.raises(OptionError, match="prepares its images itself"):
         wrap(network, "promptable-segmenter", preprocess={"size": 64})
+
+
+def test_a_model_that_lacks_an_attribute_is_told_which():
+    class Unnamed:
+        def segment(self, images):
+            return [np.zeros(image.shape[:2], np.int32) for image in images]
+
+    with pytest.raises(ModelError, match="Unnamed has segment, but lacks labels") as refused:
+        wrap(Unnamed(), "semantic-segmenter")
+    assert "model-roles.md" in refused.value.remedy

@@ -396,3 +396,32 @@ def test_detectron2s_numbers_of_pascal_context_are_alphabetical(tmp_path):
     unit = prepare_unit(list_units(options)[0])
     assert (unit.payload.truth_map == unit.payload.predicted_map).all()
     assert unit.payload.labels[unit.payload.truth_map[0, 0]] == "bag"
+
+
+def test_images_without_a_label_map_are_counted(tmp_path):
+    folders.make_pairs(tmp_path, "images", "masks", [0, 1], image_end=".png")
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    given = {"images": tmp_path / "images", "masks": tmp_path / "masks"}
+    whole = list_units(SemanticOptions(data=given, labels=str(tmp_path / "labels.txt")))
+    assert whole.left_out == ()
+    gone = sorted((tmp_path / "masks").iterdir())[0]
+    gone.unlink()
+    (tmp_path / "images" / "Thumbs.db").write_bytes(b"")
+    units = list_units(SemanticOptions(data=given, labels=str(tmp_path / "labels.txt")))
+    assert [unit.id for unit in units] == [unit.id for unit in whole if unit.id != gone.stem]
+    [note] = units.left_out
+    assert (note.what, note.count, note.examples) == ("images without a label map", 1, (gone.stem,))
+
+
+@pytest.mark.parametrize(("name", "message"), [("a.jpg", "which has 1 .jpg"), (None, "which has no file")])
+def test_a_folder_without_label_maps_says_what_it_has(tmp_path, name, message):
+    (tmp_path / "masks").mkdir()
+    if name:
+        (tmp_path / "masks" / name).write_bytes(b"")
+    (tmp_path / "labels.txt").write_text("cat\n")
+    options = SemanticOptions(
+        data={"images": tmp_path, "masks": tmp_path / "masks"}, labels=str(tmp_path / "labels.txt")
+    )
+    with pytest.raises(DataError, match=message) as refused:
+        list_units(options)
+    assert ("JPEG" in refused.value.remedy) == (name == "a.jpg")

@@ -44,11 +44,11 @@ Languages = Annotated[
 ]
 Consent = Annotated[
     list[str] | None,
-    typer.Option("--consent", help="\\[LANGUAGE=]FILE with a consent text; repeatable.", show_default=False),
+    typer.Option("--consent", help="[LANGUAGE=]FILE with a consent text; repeatable.", show_default=False),
 ]
 Instructions = Annotated[
     list[str] | None,
-    typer.Option("--instructions", help="\\[LANGUAGE=]FILE added to the instructions; repeatable.", show_default=False),
+    typer.Option("--instructions", help="[LANGUAGE=]FILE added to the instructions; repeatable.", show_default=False),
 ]
 Contact = Annotated[str, typer.Option("--contact", help="Contact for questions of participants.")]
 OpenLink = Annotated[
@@ -206,7 +206,7 @@ def review(
     study: StudyFolder,
     data: Annotated[
         list[str] | None,
-        typer.Option(help="candidates=DIR with \\[split/]concept/context/image, or a manifest.", show_default=False),
+        typer.Option(help="candidates=DIR with [split/]concept/context/image, or a manifest.", show_default=False),
     ] = None,
     at_most: Annotated[int | None, typer.Option(min=1, help="Draw at most this many candidates.")] = None,
     scenes: Scenes = 24,

@@ -142,9 +142,9 @@ def serve(
     open_browser: Annotated[bool, typer.Option("--open", help="Open the participants' page in a browser.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the addresses as JSON.")] = False,
 ) -> None:
-    r"""Serve a study to its participants, and a dashboard to its researchers.
+    """Serve a study to its participants, and a dashboard to its researchers.
 
-    It needs the extra `web`: pip install "hardlook\[web]". Answers go to a SQLite file in the study folder, or to the
+    It needs the extra `web`: pip install "hardlook[web]". Answers go to a SQLite file in the study folder, or to the
     database that is named. Several servers may share one database.
 
     Examples:

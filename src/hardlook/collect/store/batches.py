@@ -58,9 +58,8 @@ from hardlook.collect.store.tables import (
     ASSIGNMENTS,
     BATCH_ADDRESSES,
     BATCHES,
-    FACTS,
-    FINGERPRINT,
     ITEMS,
+    LOCK_ALL,
     PARTICIPANTS,
     PLATFORM_IDS,
     PROGRESS,
@@ -209,11 +208,12 @@ def count_reserved(connection: Connection, device: str, rules: BatchRules, now: 
     return sum((joined, id) < (asking.joined, asking.id) for id, joined in kept.items())
 
 
-def wants_answers(connection: Connection, catalogue: Catalogue, target: int) -> bool:
-    """Whether any item has fewer valid answers than its target, whoever is working on it."""
+def wants_answers(connection: Connection, catalogue: Catalogue, target: int, device: str = "") -> bool:
+    """Whether any item has fewer valid answers than its target, on this device or on any, whoever is working on it."""
+    devices = {device} if device else catalogue.devices
     wanted = select(PROGRESS.c.item, PROGRESS.c.device).where(PROGRESS.c.valid < target)
     collected = {name for name, item in catalogue.items.items() if not item.is_check}
-    return any(row.item in collected and row.device in catalogue.devices for row in connection.execute(wanted))
+    return any(row.item in collected and row.device in devices for row in connection.execute(wanted))
 
 
 def _has_work(
@@ -331,7 +331,7 @@ def _claim(
 ) -> list[str]:
     # One transaction at a time: else all would choose the same few items from counts that are out of date, and two
     # would both take the last place of an address.
-    connection.execute(select(FACTS.c.value).where(FACTS.c.name == FINGERPRINT).with_for_update())
+    connection.execute(LOCK_ALL)
     taken = set(connection.scalars(select(ASSIGNMENTS.c.subject).where(ASSIGNMENTS.c.participant == id)))
     rows = connection.execute(_COUNTS, {"on": device, "most": rules.target}).all()
     # PostgreSQL sums integers to decimals.

@@ -47,8 +47,31 @@ _FROM_2 = (
     "CREATE INDEX IF NOT EXISTS ix_batch_addresses_address ON batch_addresses (address)",
 )
 
+# From development versions of 0.2.0: numbers of participants, until then counted in the order of joining without those
+# of deleted ones, are stored.
+_FROM_3 = (
+    """CREATE TABLE IF NOT EXISTS participant_numbers (
+        participant VARCHAR(32) NOT NULL,
+        number INTEGER NOT NULL,
+        PRIMARY KEY (participant),
+        FOREIGN KEY(participant) REFERENCES participants (id),
+        UNIQUE (number)
+    )""",
+    """INSERT INTO participant_numbers (participant, number)
+        WITH RECURSIVE counted(number) AS (
+            SELECT 1 UNION ALL SELECT number + 1 FROM counted
+            WHERE number < (SELECT count(*) FROM participants) + (SELECT count(*) FROM deleted_participants)
+        ),
+        free AS (
+            SELECT number, row_number() OVER (ORDER BY number) AS place FROM counted
+            WHERE number NOT IN (SELECT number FROM deleted_participants)
+        ),
+        people AS (SELECT id, row_number() OVER (ORDER BY joined, id) AS place FROM participants)
+        SELECT people.id, free.number FROM people JOIN free ON free.place = people.place""",
+)
+
 # Statements by the version that they start from.
-MIGRATIONS: Mapping[int, Sequence[str]] = {1: _FROM_1, 2: _FROM_2}
+MIGRATIONS: Mapping[int, Sequence[str]] = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3}
 
 _IS_LAYOUT = FACTS.c.name == "layout"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Collection, Mapping
-from itertools import count, islice
 from typing import Any, Literal
 
 from sqlalchemy import Connection, and_, bindparam, case, delete, func, insert, or_, select, update
@@ -32,7 +31,8 @@ from hardlook.collect.store.tables import (
     BATCHES,
     DELETED,
     FACTS,
-    FINGERPRINT,
+    LOCK_ALL,
+    NUMBERS,
     PARTICIPANTS,
     PLATFORM_IDS,
     PRACTICE,
@@ -73,7 +73,10 @@ def join(
         update_platform_ids(connection, known.id, platform_ids or {})
         return known
     new = Participant(secrets.token_hex(16), invitation, language, None, now, None, now, None)
+    # One at a time, for the numbers.
+    connection.execute(LOCK_ALL)
     connection.execute(insert(PARTICIPANTS), vars(new))
+    connection.execute(insert(NUMBERS), {"participant": new.id, "number": _find_free_number(connection)})
     if platform_ids:
         parameters = {name: check_text(name, value, PERSON) for name, value in platform_ids.items()}
         row = {"participant": new.id, "person": person, "parameters": json.dumps(parameters)}
@@ -174,15 +177,6 @@ def touch(connection: Connection, id: str, now: float) -> None:
     connection.execute(update(BATCHES).where(own).values(touched=now))
 
 
-def number_participants(people: int, deleted: Collection[int]) -> list[int]:
-    """The numbers of `people` participants in the order of joining: from 1, without those of deleted ones.
-
-    >>> number_participants(4, deleted={2, 4})
-    [1, 3, 5, 6]
-    """
-    return list(islice((number for number in count(1) if number not in deleted), people))
-
-
 def delete_participant(connection: Connection, id: str) -> int:
     """Delete all that is stored about a participant, on their request, and return the number that they had.
 
@@ -194,12 +188,12 @@ def delete_participant(connection: Connection, id: str) -> int:
     own = PARTICIPANTS.c.id == (id if is_storable(id, ID) else "")
     if connection.scalar(select(PARTICIPANTS.c.id).where(own).with_for_update()) is None:
         raise Refusal("unknown-participant", "there is no such participant")
-    connection.execute(select(FACTS.c.value).where(FACTS.c.name == FINGERPRINT).with_for_update())
-    number = _find_number(connection, id)
+    connection.execute(LOCK_ALL)
+    number: int = connection.execute(select(NUMBERS.c.number).where(NUMBERS.c.participant == id)).scalar_one()
     _take_back_progress(connection, id)
     batches = select(BATCHES.c.id).where(BATCHES.c.participant == id)
     connection.execute(delete(BATCH_ADDRESSES).where(BATCH_ADDRESSES.c.batch.in_(batches)))
-    for table in (ANSWERS, ASSIGNMENTS, BATCHES, PRACTICE, PLATFORM_IDS):
+    for table in (ANSWERS, ASSIGNMENTS, BATCHES, PRACTICE, PLATFORM_IDS, NUMBERS):
         connection.execute(delete(table).where(table.c.participant == id))
     connection.execute(delete(PARTICIPANTS).where(own))
     connection.execute(insert(DELETED), {"number": number})
@@ -207,11 +201,10 @@ def delete_participant(connection: Connection, id: str) -> int:
     return number
 
 
-def _find_number(connection: Connection, id: str) -> int:
-    order = select(PARTICIPANTS.c.id).order_by(PARTICIPANTS.c.joined, PARTICIPANTS.c.id)
-    ids = connection.scalars(order).all()
-    numbers = number_participants(len(ids), set(connection.scalars(select(DELETED.c.number))))
-    return numbers[ids.index(id)]
+def _find_free_number(connection: Connection) -> int:
+    """The number after all that were given so far."""
+    given = (connection.scalar(select(func.max(column))) for column in (NUMBERS.c.number, DELETED.c.number))
+    return 1 + max(number or 0 for number in given)
 
 
 def _take_back_progress(connection: Connection, id: str) -> None:

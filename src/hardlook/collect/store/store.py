@@ -55,10 +55,10 @@ from hardlook.collect.store.tables import (
     ANSWERS,
     ASSIGNMENTS,
     BATCHES,
-    DELETED,
     FACTS,
     ITEMS,
     LAYOUT_VERSION,
+    NUMBERS,
     PARTICIPANTS,
     PLATFORM_IDS,
     PROGRESS,
@@ -81,7 +81,11 @@ _PROGRESS = (
     .order_by(PROGRESS.c.item, PROGRESS.c.device)
 )
 
-_PARTICIPANTS = select(PARTICIPANTS).order_by(PARTICIPANTS.c.joined, PARTICIPANTS.c.id)
+_PARTICIPANTS = (
+    select(PARTICIPANTS, NUMBERS.c.number)
+    .join(NUMBERS, NUMBERS.c.participant == PARTICIPANTS.c.id)
+    .order_by(NUMBERS.c.number)
+)
 _PLATFORM_IDS = select(PLATFORM_IDS).order_by(PLATFORM_IDS.c.participant)
 _TRIALS = (
     select(func.count())
@@ -205,9 +209,9 @@ class Store:
         """The devices on which a new participant, or one who has joined, would get a batch."""
         return batches.list_devices_with_work(self._database, self._load_catalogue(), rules, now, participant)
 
-    def wants_answers(self, rules: BatchRules) -> bool:
-        """Whether answers are still wanted, be it that others are about to give them."""
-        return self._database.read(batches.wants_answers, self._load_catalogue(), rules.target)
+    def wants_answers(self, rules: BatchRules, device: str = "") -> bool:
+        """Whether answers are still wanted, on this device or on any, be it that others are about to give them."""
+        return self._database.read(batches.wants_answers, self._load_catalogue(), rules.target, device)
 
     def count_earned(self, id: str, rules: BatchRules) -> int:
         """The complete batches of a participant that earn a completion code."""
@@ -274,15 +278,7 @@ class Store:
 
     def participants(self) -> pl.DataFrame:
         """One row per participant in the order of joining: the fields of `Participant` and their `number`, from 1."""
-
-        def read(connection: Connection) -> tuple[Sequence[Row[Any]], set[int]]:
-            if not is_prepared(connection):
-                return [], set()
-            return connection.execute(_PARTICIPANTS).all(), set(connection.scalars(select(DELETED.c.number)))
-
-        rows, deleted = self._database.read(read)
-        numbers = pl.Series("number", participants.number_participants(len(rows), deleted), pl.UInt32())
-        return _make_frame(_PARTICIPANTS, rows).with_columns(numbers)
+        return self._read_frame(_PARTICIPANTS).with_columns(pl.col("number").cast(pl.UInt32))
 
     def delete_participant(self, id: str) -> int:
         """Delete all that is stored about a participant; the number that they had; a `Refusal` for an unknown id."""

@@ -16,7 +16,7 @@ from hardlook.collect.study.tasks import Item
 from hardlook.errors import DataError
 
 # Raised with every change of the tables below; `migrations.py` has the steps from earlier ones.
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 FINGERPRINT, RULES = "fingerprint", "rules"
 _MAX_MODE, _MAX_SUBJECT = 16, 2000
 
@@ -28,6 +28,9 @@ METADATA = sa.MetaData()
 FACTS = sa.Table(
     "facts", METADATA, sa.Column("name", sa.String(64), primary_key=True), sa.Column("value", sa.Text, nullable=False)
 )
+
+# Locks the one row that all wait for who assign tasks or give numbers: one transaction at a time.
+LOCK_ALL = sa.select(FACTS.c.value).where(FACTS.c.name == FINGERPRINT).with_for_update()
 
 ITEMS = sa.Table(
     "items",
@@ -60,6 +63,15 @@ PARTICIPANTS = sa.Table(
     sa.Column("trained", sa.Float, nullable=True),
     sa.Column("seen", sa.Float, nullable=False),
     sa.Column("finished", sa.Float, nullable=True),
+)
+
+# The number by which every file and the dashboard name a participant. It is stored, since the order of the times of
+# joining changes where a clock is set back, or two servers disagree.
+NUMBERS = sa.Table(
+    "participant_numbers",
+    METADATA,
+    sa.Column("participant", sa.ForeignKey("participants.id"), primary_key=True),
+    sa.Column("number", sa.Integer, unique=True, nullable=False),
 )
 
 # The training round of each participant: when a trial was last shown, how often it was answered, whether ever rightly.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -43,8 +43,9 @@ def welcome(site: Site, request: Request) -> Response:
     participant = find_participant(site, request)
     language = choose_language(site, request.query_params.get("lang", ""))
     request.state.language = language
-    preview = is_preview(settings, request.query_params)
-    ids = {} if preview else read_platform_ids(settings, request.query_params)
+    fields = read_fields(settings, request.query_params.multi_items())
+    preview = is_preview(settings, fields)
+    ids = {} if preview else read_platform_ids(settings, fields)
     if participant and not preview and _is_own_link(site, participant, token, ids):
         if ids and ids != site.store.platform_ids_of(participant.id):
             site.store.update_platform_ids(participant.id, ids)
@@ -85,7 +86,7 @@ def join(site: Site, request: Request, content: bytes) -> Response:
     """Accept the form of consent: a new participant, or the one that this invitation or browser already belongs to."""
     from starlette.responses import RedirectResponse
 
-    now, fields = site.clock(), _parse_form(request, content)
+    now, fields = site.clock(), _parse_form(site.study.settings, request, content)
     language = choose_language(site, fields.get("language", ""))
     # For the text of a refusal, should there be one.
     request.state.language = language
@@ -144,7 +145,7 @@ def done(site: Site, request: Request) -> Response:
     url = fill_completion_url(settings, code, ids) if code else ""
     # Posted from its frame alone: from a window of its own, the worker takes the code back to the task.
     values["assignment"] = ids.get(_ASSIGNMENT, "") if settings.submit_origin and is_framed(request) else ""
-    full = is_full(site, participant, site.clock())
+    full = find_full_text(site, participant, site.clock())
     return _page(site, request, participant, "done.html", completion_url=url, full=full, **values)
 
 
@@ -152,6 +153,16 @@ def is_full(site: Site, participant: Participant | None, now: float) -> bool:
     """Whether no participant, or none on this participant's device, could get a new batch."""
     devices = site.store.devices_with_work(site.rules, now, participant.id if participant else "")
     return participant.device not in devices if participant and participant.device else not devices
+
+
+def find_full_text(site: Site, participant: Participant | None, now: float) -> str:
+    """The key of the text that says why no participant could get a new batch on this device; empty if one could."""
+    device = participant.device if participant and participant.device else ""
+    if not is_full(site, participant, now):
+        return ""
+    if site.store.wants_answers(site.rules, device):
+        return "full.wait"
+    return f"refused.full-{device}" if site.store.wants_answers(site.rules) else "full.done"
 
 
 def find_completion_code(site: Site, participant: str) -> str | None:
@@ -189,6 +200,23 @@ def is_preview(settings: StudySettings, fields: Mapping[str, str]) -> bool:
     (True, False)
     """
     return settings.platform == "mturk" and fields.get(_ASSIGNMENT) == _MTURK_PREVIEW
+
+
+def read_fields(settings: StudySettings, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The parameters of a link or the fields of a form by name, the last of each.
+
+    A platform's parameter with two values is refused: whose work it is, and who is paid, would be a guess.
+
+    >>> settings = StudySettings(kind="clicks", title="Cups", platform="sona")
+    >>> read_fields(settings, [("survey_code", "17"), ("lang", "de"), ("survey_code", "17")])
+    {'survey_code': '17', 'lang': 'de'}
+    """
+    fields: dict[str, str] = {}
+    for name, value in pairs:
+        if name in settings.id_parameters and value != fields.get(name, value):
+            raise RequestRefused(422, "platform-id", f"The platform's link has two values of its parameter {name}.")
+        fields[name] = value
+    return fields
 
 
 def read_platform_ids(settings: StudySettings, fields: Mapping[str, str]) -> dict[str, str]:
@@ -259,11 +287,11 @@ def _check_link(site: Site, token: str, invitation: str | None, platform_ids: Ma
     raise RequestRefused(403, "invitation-needed", "This study is for people with a link of their own.")
 
 
-def _parse_form(request: Request, content: bytes) -> dict[str, str]:
+def _parse_form(settings: StudySettings, request: Request, content: bytes) -> dict[str, str]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
         raise RequestRefused(415, "content-type", "A form was expected.")
     try:
         pairs = parse_qsl(content.decode("ascii"), keep_blank_values=True, max_num_fields=20, errors="replace")
     except ValueError:
         raise RequestRefused(400, "not-a-form", "The form cannot be read.") from None
-    return dict(pairs)
+    return read_fields(settings, pairs)

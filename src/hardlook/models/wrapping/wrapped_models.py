@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.interactive.prompts import PromptPolicy
 from hardlook.models.interactive.transformers_sam import SamNetwork
+from hardlook.models.registry import missing_members
 from hardlook.models.roles import (
     ROLES,
     Clicks,
@@ -156,7 +157,17 @@ that picks it
         raise OptionError(what, remedy=f"the roles to wrap a network in are {known}")
     wrapper = WRAPPERS[role]
     _check_options(wrapper, role, options)
+    _check_half_model(network, role)
     return wrapper(network, options)
+
+
+def _check_half_model(network: Any, role: str) -> None:
+    """Refuse a model of one's own that lacks something of the role; networks are callable, pairs have other names."""
+    lacking = missing_members(network, role)
+    methods = [name for name in vars(ROLES[role]) if not name.startswith("_") and name not in lacking]
+    if methods and lacking and not callable(network) and role != "image-text-encoder":
+        what = f"{type(network).__qualname__} has {', '.join(methods)}, but lacks {', '.join(lacking)}"
+        raise ModelError(what, remedy=f"docs/model-roles.md says what a {role} has")
 
 
 class WrappedModel:

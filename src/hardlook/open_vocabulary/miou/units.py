@@ -8,6 +8,7 @@ detectron2's sem_seg_predictions.json or its folder. For free words, phrases.jso
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from hardlook.data.detectron2 import SEMANTIC, SemanticPrediction, read_semantic_predictions
-from hardlook.data.images import find_image, read_image
+from hardlook.data.images import find_image, is_image_name, read_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.data.presets import list_map_presets, number_labels, open_map_preset
 from hardlook.data.stored_files import Stored, read_stored_image, read_stored_map
@@ -23,7 +24,8 @@ from hardlook.data.stored_files.python_objects import read_map_classes
 from hardlook.data.stored_files.sources import MAP_SOURCES, OBJECT, find_source, list_source_files, read_map_samples
 from hardlook.data.voc import open_devkit
 from hardlook.errors import DataError, OptionError
-from hardlook.harness.benchmark import Unit
+from hardlook.harness.benchmark import Unit, UnitList
+from hardlook.harness.scorecard import LeftOut
 from hardlook.models.roles import Image, LabelMap
 from hardlook.open_vocabulary.free_words import check_truth_names
 from hardlook.open_vocabulary.label_similarity import check_similarity
@@ -304,7 +306,27 @@ def _list_folders(
     shared = _describe_maps(options, predicted)
     paths = _find_label_maps(masks)
     listed = {stem: replace(shared, truth_path=path, image_folder=images) for stem, path in paths.items()}
-    return _add_predictions(listed, options, predictions)
+    units = _add_predictions(listed, options, predictions)
+    if not units:
+        raise _no_label_maps(masks)
+    return UnitList(units, _note_images_without_truth(images, paths) if images else ())
+
+
+def _no_label_maps(folder: Path) -> DataError:
+    """The error of a folder without a label map, which says what is there."""
+    ends = Counter(path.suffix.lower() or "no suffix" for path in folder.iterdir() if path.is_file())
+    found = ", ".join(f"{count} {suffix}" for suffix, count in ends.most_common(3))
+    remedy = "write label maps as PNG or npy" + ("; JPEG changes the numbers" if set(ends) & {".jpg", ".jpeg"} else "")
+    what = f"there is no label map ({', '.join(sorted(_MAP_SUFFIXES))}) in this folder, which has {found or 'no file'}"
+    return DataError(what, file=folder, remedy=remedy)
+
+
+def _note_images_without_truth(images: Path, maps: Collection[str]) -> tuple[LeftOut, ...]:
+    """The images of a folder that no label map has the name of."""
+    stems = {path.stem for path in images.iterdir() if is_image_name(path)} if images.is_dir() else set()
+    without = sorted(stems - set(maps))
+    note = LeftOut("images without a label map", len(without), "no label map has their name", (*without[:5],))
+    return (note,) if without else ()
 
 
 def _describe_maps(options: SemanticOptions, predicted: LabelSet | None) -> LabelledImage:

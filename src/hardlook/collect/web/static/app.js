@@ -1,7 +1,7 @@
 // The participant's way: device, instructions, training, sets of tasks, and the end.
 
 import { post, readState } from "./api.js";
-import { confirmDevice } from "./device.js";
+import { confirmDevice, isElsewhere } from "./device.js";
 import { instruct } from "./instructions.js";
 import { offerLanguages } from "./languages.js";
 import { persist } from "./persistence.js";
@@ -15,11 +15,15 @@ import { say, setTouch, setWords } from "./words.js";
 const PATIENCE = 3;
 
 async function run() {
-  const study = await persist("state", readState);
+  let study = await persist("state", readState);
   setWords(study.texts);
   document.documentElement.lang = say("language.code");
-  study.progress.answered += takeUp(study.study);
-  if (study.done || study.full) return finish();
+  const unsent = takeUp(study.study);
+  if (study.done) return finish();
+  // Before it is said that nothing is left, which may be true of the other device alone.
+  if (isElsewhere(study)) study = await changeDevice(study);
+  if (study.full) return finish();
+  study.progress.answered += unsent;
   offerLanguages(study);
   if (study.kind === "clicks") await settleDevice(study);
   study.touch = study.device === "mobile" || (study.device === "any" && matchMedia("(pointer: coarse)").matches);
@@ -40,6 +44,13 @@ async function settleDevice(study) {
       refusal = error.message;
     }
   }
+}
+
+// The state after a participant who began on another device has said what this one is.
+async function changeDevice(study) {
+  offerLanguages(study);
+  await settleDevice({ ...study, device: null });
+  return persist("state", readState);
 }
 
 // Instructions and training, for those who have not begun; resolves to whether these are they.

@@ -5,12 +5,18 @@ import { say } from "./words.js";
 
 const DEVICES = ["pc", "mobile"];
 
+// Whether this is another kind of device than the one that was confirmed, as when a link is opened on a phone that was
+// opened on a computer before: then it is asked for again.
+export function isElsewhere({ device }) {
+  return DEVICES.includes(device) && device !== guessDevice();
+}
+
 // Resolves to {device, pointer} once confirmed; `refusal` is what the server said to an earlier choice.
 // The guess is made once. From then on only the participant changes it: what is confirmed is what they read.
 export async function confirmDevice(refusal = "") {
   const listening = new AbortController();
   let pointer = "";
-  const guess = matchMedia("(pointer: coarse)").matches ? "mobile" : "pc";
+  const guess = guessDevice();
   const fields = DEVICES.map((device) => field(device, device === guess));
   addEventListener("pointerdown", ({ pointerType }) => (pointer = pointerType), { capture: true, signal: listening.signal });
 
@@ -20,6 +26,10 @@ export async function confirmDevice(refusal = "") {
   listening.abort();
   const device = fields.find(({ input }) => input.checked).input.value;
   return { device, pointer: ["mouse", "touch", "pen"].includes(pointer) ? pointer : "" };
+}
+
+function guessDevice() {
+  return matchMedia("(pointer: coarse)").matches ? "mobile" : "pc";
 }
 
 function field(device, checked) {
