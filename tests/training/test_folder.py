@@ -7,10 +7,19 @@ import torch
 from torch import nn
 
 from hardlook.errors import ChangedRun, DataError
+from hardlook.training import folder as folders
 from hardlook.training.checkpoint import write_checkpoint
-from hardlook.training.folder import BUDGET, HISTORY, describe_plans, fit_to_budget, is_finished, make_identity
+from hardlook.training.folder import (
+    BUDGET,
+    HISTORY,
+    describe_plans,
+    fit_to_budget,
+    is_finished,
+    make_identity,
+    train_in_folder,
+)
 from hardlook.training.recipes import Budget, StagePlan, StageRecipe
-from hardlook.training.state import check_identity, cut_lines
+from hardlook.training.state import Progress, check_identity, cut_lines
 
 CPU = SimpleNamespace(device=torch.device("cpu"), world_size=1, global_rank=0)
 
@@ -111,3 +120,25 @@ def test_a_history_of_other_lines_is_no_history(tmp_path):
     (tmp_path / HISTORY).write_text("[1]\n")
     with pytest.raises(DataError, match="not the history of a training"):
         cut_lines(tmp_path / HISTORY, 3)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_one_of_several_processes_writes_and_all_wait_before_they_read(rank, tmp_path, monkeypatch):
+    """Else one removes the unfinished file of another, or finishes while another still asks whether it is."""
+    (tmp_path / HISTORY).write_text('{"step": 3}\n')
+    calls = []
+    for name in ("remove_leftovers", "finish"):
+        monkeypatch.setattr(folders, name, lambda *given, name=name: calls.append(name))
+
+    def run_loop(trainee, store, fabric, **given):
+        calls.append("run_loop")
+        assert store.read_progress() == Progress()
+        return Progress()
+
+    monkeypatch.setattr(folders, "run_loop", run_loop)
+    fabric = SimpleNamespace(global_rank=rank, world_size=2, barrier=lambda: calls.append("barrier"))
+    trainee = SimpleNamespace(plans=make_plans(), module=nn.Linear(1, 1))
+    train_in_folder(trainee, tmp_path, fabric, {"identity": {}}, selections=["blind"], precision="float32")
+    writer = ["remove_leftovers", "barrier", "run_loop", "finish", "barrier"]
+    assert calls == (writer if rank == 0 else ["barrier", "run_loop", "barrier"])
+    assert (tmp_path / HISTORY).read_text() == ("" if rank == 0 else '{"step": 3}\n')

@@ -56,15 +56,22 @@ Planned = TypeVar("Planned", bound=PlannedTrainee)
 
 
 class FolderStore:
-    """A training's folder: state, history, and checkpoints of the best weights by each selection."""
+    """A training's folder: state, history, and checkpoints of the best weights by each selection.
 
-    def __init__(self, folder: Path, identity: Mapping[str, Any], card: Mapping[str, Any], main: str) -> None:
+    Of several processes one `writes`; the others read how far the training is.
+    """
+
+    def __init__(
+        self, folder: Path, identity: Mapping[str, Any], card: Mapping[str, Any], main: str, *, writes: bool = True
+    ) -> None:
         self.folder, self.identity, self.card, self.main = folder, dict(identity), dict(card), main
+        self.writes = writes
 
     def read_progress(self) -> Progress:
-        """How far the training is; lines of the history after that are removed."""
+        """How far the training is; the process that writes removes lines of the history after that."""
         reached = read_progress(self.folder / STATE, self.identity)
-        cut_lines(self.folder / HISTORY, reached.step)
+        if self.writes:
+            cut_lines(self.folder / HISTORY, reached.step)
         return reached
 
     def restore(self, module: nn.Module, optimiser: Optimizer | None, average: MovingAverage | None) -> None:
@@ -213,9 +220,13 @@ def train_in_folder(
     """
     main, plans = selections[0] if selections else LAST, trainee.plans
     kind = FolderStore if selections else LastStore
-    store = kind(folder, card["identity"], {**card, **describe_plans(trainee)}, main)
-    if fabric.global_rank == 0:
+    writes = fabric.global_rank == 0
+    store = kind(folder, card["identity"], {**card, **describe_plans(trainee)}, main, writes=writes)
+    if writes:
         remove_leftovers(folder)
+    if fabric.world_size > 1:
+        # No process finishes or writes while another one still looks at what is there.
+        fabric.barrier()
 
     def report(step: int) -> None:
         if show_progress is not None:
@@ -223,7 +234,7 @@ def train_in_folder(
             show_progress(plans[-1].last, step, plan.images)
 
     reached = run_loop(trainee, store, fabric, precision=precision, save_seconds=save_seconds, show_progress=report)
-    if fabric.global_rank == 0:
+    if writes:
         finish(folder, main, reached)
     if fabric.world_size > 1:
         fabric.barrier()
