@@ -78,7 +78,8 @@ def test_budgets():
     assert parse_budget("") == Budget() and not parse_budget("")
     assert parse_budget("1.5h").seconds == 5400 and parse_budget("90s").seconds == 90
     assert parse_budget("300_000images").images == 300_000
-    for wrong in ("10", "ten min", "-5min", "0images"):
+    # Less than an image would be no budget, and train for as long as the recipe says.
+    for wrong in ("10", "ten min", "-5min", "0images", "0.5images", "1.5images"):
         with pytest.raises(OptionError, match="not a budget"):
             parse_budget(wrong)
 
