@@ -92,6 +92,8 @@ def test_stages_share_a_budget_as_their_recipes_do():
     assert [(plan.first, plan.steps, plan.images) for plan in own] == [(0, 200, 50), (200, 100, 50)]
     half = plan_stages(recipe, 1000, 7500)
     assert [(plan.first, plan.steps) for plan in half] == [(0, 100), (100, 50)]
+    # 99.7 and 49.9 steps.
+    assert [plan.steps for plan in plan_stages(recipe, 1000, 7480)] == [100, 50]
     assert [plan.steps for plan in plan_stages(recipe, 1000, 10)] == [1, 1]
 
 

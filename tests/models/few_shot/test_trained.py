@@ -125,7 +125,7 @@ def test_methods_to_train_are_listed_with_their_marks():
     cards = {card.name: card for card in list_trainable() if "few-shot-learner" in card.roles}
     assert set(cards) == {entry.name for entry in list_methods()} and len(cards) > 10
     assert cards["protonet"].marks == ("LL", "trained", "checked") and cards["protonet"].origin == "hardlook train"
-    assert cards["maml"].marks == ("LL", "TT", "trained", "checked")
+    assert cards["maml"].marks == ("LL", "TT", "transductive", "trained", "checked")
     assert cards["rfs"].marks == ("GL", "TT", "trained", "checked")
     with pytest.raises(ModelError, match="has to be trained first") as caught:
         find("protonet", "few-shot-learner")
