@@ -93,6 +93,14 @@ def test_corrupt_images_are_counted_out_and_named(world, tmp_path):
         assert len(run_records(tmp_path / model)) == 12
 
 
+def test_empty_files_of_another_split_do_not_stop_a_run_that_skips_corrupt_images(world, tmp_path):
+    next((world / "train").rglob("*.png")).write_bytes(b"")
+    with pytest.raises(DataError, match="empty"):
+        run(world, tmp_path / "refused")
+    card = run(world, tmp_path / "run", skip_corrupt=True).scored.scorecard
+    assert card.units.failed == 0 and not any(item.what == "corrupt images" for item in card.left_out)
+
+
 def test_without_a_corrupt_image_skipping_changes_no_record(world, tmp_path):
     run(world, tmp_path / "plain")
     card = run(world, tmp_path / "skipping", skip_corrupt=True).scored.scorecard

@@ -78,7 +78,8 @@ def test_budgets():
     assert parse_budget("") == Budget() and not parse_budget("")
     assert parse_budget("1.5h").seconds == 5400 and parse_budget("90s").seconds == 90
     assert parse_budget("300_000images").images == 300_000
-    for wrong in ("10", "ten min", "-5min", "0images"):
+    # Less than an image would be no budget, and train for as long as the recipe says.
+    for wrong in ("10", "ten min", "-5min", "0images", "0.5images", "1.5images"):
         with pytest.raises(OptionError, match="not a budget"):
             parse_budget(wrong)
 
@@ -91,6 +92,8 @@ def test_stages_share_a_budget_as_their_recipes_do():
     assert [(plan.first, plan.steps, plan.images) for plan in own] == [(0, 200, 50), (200, 100, 50)]
     half = plan_stages(recipe, 1000, 7500)
     assert [(plan.first, plan.steps) for plan in half] == [(0, 100), (100, 50)]
+    # 99.7 and 49.9 steps.
+    assert [plan.steps for plan in plan_stages(recipe, 1000, 7480)] == [100, 50]
     assert [plan.steps for plan in plan_stages(recipe, 1000, 10)] == [1, 1]
 
 

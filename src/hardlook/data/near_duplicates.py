@@ -127,6 +127,11 @@ def decode_images(
     return DecodedImages(named, tuple(pixels for pixels, _ in rows), thumbnails, dict(sorted(corrupt.items())))
 
 
+def find_unreadable(images: Sequence[Path | Stored]) -> dict[int, str]:
+    """What is wrong with the images that have no content to decode, by position; the others are not decoded."""
+    return _hash_contents(images, default_cache_file())[1]
+
+
 def _hash_contents(images: Sequence[Path | Stored], cache: Path) -> tuple[dict[int, str], dict[int, str]]:
     """Hashes of contents by position, and what is wrong with those that have nothing to decode."""
     corrupt: dict[int, str] = {}

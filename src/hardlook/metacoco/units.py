@@ -22,7 +22,7 @@ from hardlook.data.concept_context import (
     open_dataset,
     open_samples,
 )
-from hardlook.data.near_duplicates import decode_images, find_leaks
+from hardlook.data.near_duplicates import decode_images, find_leaks, find_unreadable
 from hardlook.data.stored_files import Stored, read_stored_image
 from hardlook.data.stored_files.python_objects import DatasetObject, find_object
 from hardlook.data.stored_files.sources import (
@@ -276,6 +276,10 @@ def make_source(options: MetaCocoOptions) -> ImageSource:
     if options.skip_corrupt or options.near_duplicates != "keep":
         source = _decode_source(dataset, source, options)
         dataset = drop_images(dataset, {*source.corrupt, *source.similar})
+    if options.skip_corrupt:
+        # What has no content in other splits has no copy in this one.
+        unreadable = find_unreadable([row.file or row.path for row in dataset.rows])
+        dataset = drop_images(dataset, {dataset.rows[place].name for place in unreadable})
     source = replace(source, without=_find_images_in_two_splits(dataset, source))
     return replace(source, fingerprint=_load_dataset(dataset, source).fingerprint)
 

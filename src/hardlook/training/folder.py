@@ -17,7 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from hardlook.errors import ChangedRun
 from hardlook.fingerprints import hash_value
+from hardlook.reading import read_json, reading
 from hardlook.training.checkpoint import read_card, remove_leftovers, replace_file, write_card, write_checkpoint
 from hardlook.training.loop import Calls, Record, Stage, Trainee, run_loop
 from hardlook.training.optimisers import MovingAverage
@@ -54,15 +56,22 @@ Planned = TypeVar("Planned", bound=PlannedTrainee)
 
 
 class FolderStore:
-    """A training's folder: state, history, and checkpoints of the best weights by each selection."""
+    """A training's folder: state, history, and checkpoints of the best weights by each selection.
 
-    def __init__(self, folder: Path, identity: Mapping[str, Any], card: Mapping[str, Any], main: str) -> None:
+    Of several processes one `writes`; the others read how far the training is.
+    """
+
+    def __init__(
+        self, folder: Path, identity: Mapping[str, Any], card: Mapping[str, Any], main: str, *, writes: bool = True
+    ) -> None:
         self.folder, self.identity, self.card, self.main = folder, dict(identity), dict(card), main
+        self.writes = writes
 
     def read_progress(self) -> Progress:
-        """How far the training is; lines of the history after that are removed."""
+        """How far the training is; the process that writes removes lines of the history after that."""
         reached = read_progress(self.folder / STATE, self.identity)
-        cut_lines(self.folder / HISTORY, reached.step)
+        if self.writes:
+            cut_lines(self.folder / HISTORY, reached.step)
         return reached
 
     def restore(self, module: nn.Module, optimiser: Optimizer | None, average: MovingAverage | None) -> None:
@@ -128,6 +137,9 @@ def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
     card = read_card(folder)
     if not card.get("finished"):
         return False
+    if "identity" not in card:
+        what = "the folder holds weights that no training wrote"
+        raise ChangedRun(what, file=folder, remedy="train in another folder")
     check_identity(card["identity"], identity)
     return True
 
@@ -165,19 +177,21 @@ def fit_to_budget(
     fabric: Any,
     validations: int,
     *,
+    identity: Mapping[str, Any] | None = None,
     tried: int = 5,
     cost: Callable[[Sequence[float]], float] = min,
 ) -> Planned:
     """The trainee `make(network, images)` of the budget's images, 0 for as many as the recipe says.
 
-    A budget in seconds is timed on a copy of the network; `tried` and `cost` are those of `estimate_images`.
+    A budget in seconds is timed on a copy of the network, once for a training of that `identity`; `tried` and `cost`
+    are those of `estimate_images`.
     """
 
     def estimate(seconds: float) -> int:
         timed = make(copy.deepcopy(network), 0)
         return estimate_images(timed, timed.plans, seconds, fabric, validations, tried=tried, cost=cost)
 
-    return make(network, fix_budget(folder, budget, fabric, estimate))
+    return make(network, fix_budget(folder, budget, fabric, estimate, identity))
 
 
 def describe_plans(trainee: PlannedTrainee) -> dict[str, Any]:
@@ -206,9 +220,13 @@ def train_in_folder(
     """
     main, plans = selections[0] if selections else LAST, trainee.plans
     kind = FolderStore if selections else LastStore
-    store = kind(folder, card["identity"], {**card, **describe_plans(trainee)}, main)
-    if fabric.global_rank == 0:
+    writes = fabric.global_rank == 0
+    store = kind(folder, card["identity"], {**card, **describe_plans(trainee)}, main, writes=writes)
+    if writes:
         remove_leftovers(folder)
+    if fabric.world_size > 1:
+        # No process finishes or writes while another one still looks at what is there.
+        fabric.barrier()
 
     def report(step: int) -> None:
         if show_progress is not None:
@@ -216,7 +234,7 @@ def train_in_folder(
             show_progress(plans[-1].last, step, plan.images)
 
     reached = run_loop(trainee, store, fabric, precision=precision, save_seconds=save_seconds, show_progress=report)
-    if fabric.global_rank == 0:
+    if writes:
         finish(folder, main, reached)
     if fabric.world_size > 1:
         fabric.barrier()
@@ -229,19 +247,37 @@ def fingerprint_weights(start: Mapping[str, Tensor] | None) -> str | None:
     return hash_value([[key, value.shape, float(value.double().sum())] for key, value in sorted(start.items())])
 
 
-def fix_budget(folder: Path, budget: Budget, fabric: Any, estimate: Callable[[float], int]) -> int:
-    """The budget in images, 0 for none. One in seconds is turned into images once, and kept for those who resume."""
+def fix_budget(
+    folder: Path,
+    budget: Budget,
+    fabric: Any,
+    estimate: Callable[[float], int],
+    identity: Mapping[str, Any] | None = None,
+) -> int:
+    """The budget in images, 0 for none. One in seconds is turned into images once, and kept for those who resume.
+
+    What is kept for a training of another identity does not count.
+    """
     if not budget.seconds:
         return budget.images
-    path = folder / BUDGET
+    path, wanted = folder / BUDGET, hash_value(dict(identity or {}))
     images = 0
     if fabric.global_rank == 0:
-        if path.is_file():
-            images = int(json.loads(path.read_text())["images"])
-        else:
+        images = _read_budget(path, wanted)
+        if not images:
             images = estimate(budget.seconds)
-            replace_file(path, json.dumps({"images": images}).encode())
+            replace_file(path, json.dumps({"training": wanted, "images": images}).encode())
     return int(fabric.broadcast(images)) if fabric.world_size > 1 else images
+
+
+def _read_budget(path: Path, wanted: str) -> int:
+    """The images that are kept for the training `wanted`; 0 without any."""
+    if not path.is_file():
+        return 0
+    remedy = "delete it: the budget is timed anew"
+    found = read_json(path, what="not the budget of a training", remedy=remedy)
+    with reading(path, "not the budget of a training", remedy=remedy):
+        return int(found["images"]) if found["training"] == wanted else 0
 
 
 def estimate_images(

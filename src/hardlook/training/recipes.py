@@ -57,6 +57,8 @@ class StageRecipe:
         checks = {
             "optimiser": (self.optimiser in OPTIMISERS, f"one of {', '.join(OPTIMISERS)}"),
             "lr": (0 < self.lr < math.inf, "above 0 and finite"),
+            "momentum": (0 <= self.momentum < 1, "from 0 to below 1"),
+            "weight_decay": (0 <= self.weight_decay < math.inf, "at least 0 and finite"),
             "epochs": (self.epochs >= 1, "at least 1"),
             "episodes": (self.episodes >= 1, "at least 1"),
             "tasks": (self.tasks >= 1, "at least 1"),
@@ -269,7 +271,7 @@ def parse_budget(text: str) -> Budget:
         return Budget()
     found = re.fullmatch(r"(\d[\d_]*(?:\.\d+)?)\s*(images|s|sec|min|h)", text.strip())
     amount = float(found[1].replace("_", "")) if found else 0.0
-    if found is None or amount <= 0:
+    if found is None or amount <= 0 or (found[2] == "images" and not amount.is_integer()):
         raise OptionError(f"--budget {text}: not a budget", remedy="such as 10min, 2h or 300000images")
     return Budget(images=int(amount)) if found[2] == "images" else Budget(seconds=amount * _UNITS[found[2]])
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,14 +26,17 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from hardlook.errors import ChangedRun
+from hardlook.errors import ChangedRun, shorten
 from hardlook.reading import reading
 from hardlook.training.checkpoint import replace_file
 from hardlook.training.optimisers import MovingAverage
 
 HEADER = "hardlook-training"
 _NO_STATE = "the file does not hold the state of a training"
+_NO_HISTORY = "not the history of a training"
 _REMEDY = "train in another folder, or delete this one to start again"
+_NOTHING = object()
+NAMED = 4  # settings that an error names
 
 
 @dataclass(frozen=True)
@@ -90,10 +93,33 @@ def read_progress(path: Path, identity: Mapping[str, Any]) -> Progress:
 def check_identity(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """A `ChangedRun` that names what differs between the training in a folder and the one that is asked for."""
     now = json.loads(json.dumps(dict(now)))
-    changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
-    if changed:
-        described = "; ".join(f"{key} was {before.get(key)!r}, is {now.get(key)!r}" for key in changed[:4])
-        raise ChangedRun(f"the folder holds another training: {described}", remedy=_REMEDY)
+    if dict(before) == now:
+        return
+    was, given = dict(_list_settings(before)), dict(_list_settings(now))
+    changed = [key for key in given | was if was.get(key, _NOTHING) != given.get(key, _NOTHING)]
+    # What lies on top comes first: of another method nearly every setting differs.
+    changed.sort(key=lambda key: (key.count("."), key))
+    named = [f"{key} was {_describe(was, key)}, is {_describe(given, key)}" for key in changed[:NAMED]]
+    further = [f"{len(changed) - NAMED} more differ"] if len(changed) > NAMED else []
+    raise ChangedRun(f"the folder holds another training: {'; '.join(named + further)}", remedy=_REMEDY)
+
+
+def _list_settings(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """The single values in mappings and in lists of mappings, by names such as `recipe.stages.0.lr`."""
+    parts: Iterable[tuple[Any, Any]]
+    if isinstance(value, Mapping) and value:
+        parts = value.items()
+    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+        parts = enumerate(value)
+    else:
+        yield name, value
+        return
+    for key, one in parts:
+        yield from _list_settings(one, f"{name}.{key}" if name else str(key))
+
+
+def _describe(settings: Mapping[str, Any], key: str) -> str:
+    return shorten(repr(settings[key]), 80) if key in settings else "not set"
 
 
 def restore_state(path: Path, module: nn.Module, optimiser: Optimizer | None, average: MovingAverage | None) -> None:
@@ -137,13 +163,14 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     """All lines of a history; a last one that a killed process left unfinished does not count."""
     if not path.is_file():
         return []
-    with reading(path, "not the history of a training", remedy=_REMEDY):
+    with reading(path, _NO_HISTORY, remedy=_REMEDY):
         return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1] if line]
 
 
 def cut_lines(path: Path, step: int) -> list[dict[str, Any]]:
     """Keep the lines up to `step`: those that the saved state knows of."""
-    kept = [record for record in read_lines(path) if record["step"] <= step]
+    with reading(path, _NO_HISTORY, remedy=_REMEDY):
+        kept = [record for record in read_lines(path) if record["step"] <= step]
     if path.is_file():
         replace_file(path, "".join(json.dumps(record) + "\n" for record in kept).encode())
     return kept

@@ -9,6 +9,7 @@ from hardlook.errors import ModelError, OptionError
 from hardlook.metacoco.training.run import train
 
 torch = pytest.importorskip("torch")
+FITTING = {"ways": 2, "queries": 2}  # tasks that the images can form
 
 
 def test_the_folder_says_what_it_holds(protonet, images):
@@ -56,6 +57,14 @@ def test_two_stages_start_from_weights_of_another_training(protonet, images, tmp
         ({"budget": "soon"}, "not a budget"),
         ({"precision": "float8"}, "no precision 'float8'"),
         ({"data": {"voc": "x"}}, "training reads one dataset"),
+        ({"seed": -1}, "seed -1"),
+        ({"threads": 0}, "threads 0"),
+        ({"devices": 0}, "devices 0"),
+        ({"validation_tasks": 0}, "validation_tasks 0"),
+        ({"recipe": {**FITTING, "option.foo": 1}}, "the method protonet cannot be made with foo=1"),
+        ({"recipe": {**FITTING, "backbone.channels": -1}}, "the backbone conv64f cannot be made with channels=-1"),
+        ({"recipe": {"momentum": 1}}, "momentum 1.0"),
+        ({"recipe": {"weight_decay": -1}}, "weight_decay -1.0"),
     ],
 )
 def test_wrong_options_are_named(images, tmp_path, tiny, given, message):

@@ -94,9 +94,10 @@ def test_an_unfinished_or_damaged_folder_says_so(protonet, tmp_path):
     with pytest.raises(ModelError, match="not finished"):
         build(str(folder), "few-shot-learner")
     assert build(str(folder), "few-shot-learner", {"unfinished": "true"}).own_encoder_args.endswith("unfinished=true")
-    (folder / "checkpoint.json").write_text(json.dumps({**card, "identity": {}}))
-    with pytest.raises(ModelError, match="describes no network"):
-        build(str(folder), "few-shot-learner")
+    for lost in ("kind", "identity", "image_size", "stored_size"):
+        (folder / "checkpoint.json").write_text(json.dumps({key: card[key] for key in card if key != lost}))
+        with pytest.raises(ModelError, match="describes no network"):
+            build(str(folder), "few-shot-learner")
     (folder / "checkpoint.json").write_text("{")
     with pytest.raises(DataError, match="not the description"):
         find(str(folder))
@@ -124,7 +125,7 @@ def test_methods_to_train_are_listed_with_their_marks():
     cards = {card.name: card for card in list_trainable() if "few-shot-learner" in card.roles}
     assert set(cards) == {entry.name for entry in list_methods()} and len(cards) > 10
     assert cards["protonet"].marks == ("LL", "trained", "checked") and cards["protonet"].origin == "hardlook train"
-    assert cards["maml"].marks == ("LL", "TT", "trained", "checked")
+    assert cards["maml"].marks == ("LL", "TT", "transductive", "trained", "checked")
     assert cards["rfs"].marks == ("GL", "TT", "trained", "checked")
     with pytest.raises(ModelError, match="has to be trained first") as caught:
         find("protonet", "few-shot-learner")

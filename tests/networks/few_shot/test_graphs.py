@@ -106,3 +106,30 @@ def test_the_backbone_of_sib_is_frozen_for_episodes():
     method.start_stage("classes")
     assert all(value.requires_grad for value in method.emb_func.parameters())
     assert method.class_loss(torch.randn(5, 6), torch.arange(5))[1].shape == (5, 9)
+
+
+def test_a_query_of_gnn_may_be_of_any_class_and_supports_show_theirs():
+    seen = []
+    method, episodes = make(Gnn, ways=4), easy(tasks=1)
+    method.edges[0].register_forward_hook(lambda module, inputs, output: seen.append(inputs[0][..., -4:]))
+    method.classify(episodes)
+    labels = seen[0]  # (queries, query and supports, ways)
+    assert torch.equal(labels[:, 0], torch.full((8, 4), 0.25, dtype=torch.float64))
+    assert torch.equal(labels[3, 1:], torch.eye(4, dtype=torch.float64).repeat_interleave(2, 0))
+
+
+def test_sib_follows_the_gradients_that_its_network_passes_on_downhill():
+    """With the true gradient of the queries' loss in place of the network's, a step lowers that loss."""
+    episodes = easy(tasks=2)
+    truth = torch.nn.functional.one_hot(episodes.labels, 4).double()
+
+    class TrueGradient(torch.nn.Module):
+        def forward(self, scores):
+            return (scores.softmax(-1) - truth) / truth[..., 0].numel()
+
+    losses = []
+    for steps in (0, 1, 3):
+        method = make(Sib, ways=4, steps=steps, inner_rate=0.1)
+        method.dni = TrueGradient()
+        losses.append(float(torch.nn.functional.cross_entropy(method.classify(episodes).detach().mT, episodes.labels)))
+    assert losses[0] > losses[1] > losses[2]

@@ -1,11 +1,17 @@
 """What methods share: how they are built, and the classifier of the training classes."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
+from hardlook.networks.backbones import build_backbone
 from hardlook.networks.few_shot.catalogue import list_methods
-from hardlook.networks.few_shot.method import ClassClassifier, FewShotMethod
+from hardlook.networks.few_shot.leo import Leo
+from hardlook.networks.few_shot.method import ClassClassifier, Episodes, FewShotMethod
+from hardlook.networks.few_shot.versa import Versa
+from hardlook.training.few_shot_trainee import probe_backbone
 
 FACTS = {"channels": 4, "classes": 7, "ways": 3, "side": 2}
 
@@ -60,3 +66,48 @@ def test_the_catalogue_reads_what_the_classes_say():
         kind = entry.load()
         found = (entry.stages, entry.transductive, entry.learner, entry.facts.get("inputs", "vectors"))
         assert found == (kind.stages, kind.transductive, kind.learner, kind.inputs), entry.name
+
+
+@pytest.mark.parametrize("kind", [Versa, Leo])
+def test_noise_of_a_test_follows_from_the_tasks_keys(kind):
+    """The same whatever was drawn before, and whichever tasks are answered together; other keys have other noise."""
+    episodes = Episodes(torch.randn(2, 3, 2, 8), torch.randn(2, 4, 8), keys=("a", "b"))
+    method = kind(channels=8).eval()
+    torch.manual_seed(1)
+    scores = method.classify(episodes)
+    assert torch.equal(method.classify(episodes), scores)
+    one = Episodes(episodes.support[1:], episodes.query[1:], keys=("b",))
+    torch.testing.assert_close(method.classify(one), scores[1:])
+    assert not torch.allclose(method.classify(replace(episodes, keys=("a", "c")))[1], scores[1])
+    unnamed = replace(episodes, keys=())
+    assert not torch.equal(method.classify(unnamed), method.classify(unnamed))
+
+
+def build_small(entry, **options):
+    """The method on a narrow Conv64F for images of 32 pixels, in float64 and evaluation mode."""
+    kind = entry.load()
+    torch.manual_seed(0)
+    output = "vectors" if kind.inputs == "vectors" else "maps"
+    backbone = build_backbone("conv64f", output=output, channels=8)
+    channels, side = probe_backbone(backbone, output, 32)
+    return kind.build(backbone, channels=channels, classes=7, ways=3, side=side, **options).double().eval()
+
+
+WITHOUT_NOISE = {"noise": lambda shape, **options: torch.zeros(shape, **options)}
+
+
+@pytest.mark.parametrize("entry", [one for one in list_methods() if one.learner is None], ids=lambda one: one.name)
+def test_only_transductive_methods_look_at_other_queries(entry):
+    """Those that normalise queries by the statistics of their batch are transductive, too."""
+    method = build_small(entry, **(WITHOUT_NOISE if entry.name in ("leo", "versa") else {}))
+    images = torch.randn(1, 3, 2, 3, 32, 32).double(), torch.randn(1, 5, 3, 32, 32).double()
+    episodes = Episodes(*images, keys=("a",))
+    with torch.no_grad():
+        whole, part = method.classify(episodes), method.classify(replace(episodes, query=episodes.query[:, :3]))
+    differs = float((whole[:, :3] - part).abs().max() / whole.abs().max()) > 1e-6
+    assert differs is method.transductive
+
+
+def test_released_ifsl_is_transductive():
+    entry = next(one for one in list_methods() if one.name == "ifsl-matchingnet")
+    assert build_small(entry, released=True).transductive and not build_small(entry).transductive

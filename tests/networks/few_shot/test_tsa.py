@@ -169,3 +169,15 @@ def test_tasks_are_independent(kind):
         moved = method.classify(Episodes(episodes.support[:, order], episodes.query, keys=episodes.keys))
         torch.testing.assert_close(moved, method.classify(episodes)[:, :, order])
     assert not np.array_equal(draw_places("a", 3), draw_places("b", 3))
+
+
+def test_queries_meet_the_weighted_means_of_the_classes(monkeypatch):
+    """With all weight on the first support of each class, the others might as well not be there."""
+    episodes = draw_images(tasks=1)
+    first = torch.tensor([[1.0, 0.0]] * 3).double()
+    weighted = make(Deta, steps=1, rate=0.0, map_rate=0.0)
+    monkeypatch.setattr(
+        weighted, "support_loss", lambda features, regions, weights, step: (features.square().mean(), first)
+    )
+    alone = Episodes(episodes.support[:, :, :1], episodes.query, keys=episodes.keys)
+    torch.testing.assert_close(weighted.classify(episodes), make(steps=0).classify(alone))

@@ -81,6 +81,10 @@ def train(
     from hardlook.training.recipes import change_recipe, find_recipe, parse_budget
 
     check_device("the training", device)
+    counts = {"devices": devices, "threads": threads, "validations": validations, "validation_tasks": validation_tasks}
+    for name, least, value in [("seed", 0, seed), *((name, 1, value) for name, value in counts.items())]:
+        if value < least:
+            raise OptionError(f"{name} {value}", remedy=f"{name} is at least {least}")
     limit = parse_budget(budget)
     chosen = change_recipe(find_recipe(method, backbone, find_method(method).stages), recipe or {})
     opening = open_training(device, devices=devices, strategy=strategy, precision=precision, threads=threads)

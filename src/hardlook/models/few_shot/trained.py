@@ -24,6 +24,7 @@ from hardlook.models.identity import sources_of
 from hardlook.models.registry import build
 from hardlook.models.roles import Episode, Features, Image
 from hardlook.models.torch_inference import exact_inference
+from hardlook.reading import reading
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,7 +43,7 @@ class TrainedModel:
 
     def __init__(self, path: str, device: str = "cpu", unfinished: bool = False) -> None:
         require("torch", extra="torch")
-        from hardlook.training.checkpoint import list_weights_files, load_weights, read_card, read_weights
+        from hardlook.training.checkpoint import CARD, list_weights_files, load_weights, read_card, read_weights
 
         self.folder, self.device = Path(path).expanduser(), device
         self.card = read_card(self.folder)
@@ -53,11 +54,13 @@ class TrainedModel:
                 remedy="give its command again to resume it, or pass --model-arg unfinished=true",
             )
         self.weights_files = list_weights_files(self.folder)
-        network = build_network(self.card, self.folder)
+        again = "copy the folder again"
+        with reading(self.folder / CARD, "checkpoint.json describes no network", remedy=again, kind=ModelError):
+            network = build_network(self.card)
+            self.size, self.stored = int(self.card["image_size"]), int(self.card["stored_size"])
         load_weights(network, read_weights(self.folder), file=self.folder)
         # Parameters may be differentiated: some methods do so when they adapt to supports.
         self.network: Any = network.to(device).eval()
-        self.size, self.stored = int(self.card["image_size"]), int(self.card["stored_size"])
         self.inputs = str(getattr(self.network, "inputs", "vectors"))
         self._prepared = ArrayCache(CACHE_BYTES)
         self._dimension = 0
@@ -253,7 +256,7 @@ def repeat_supports(labels: NDArray[np.int64], ways: int) -> NDArray[np.int64]:
     return np.stack([np.resize(one, most) for one in places])
 
 
-def build_network(card: Mapping[str, Any], folder: Path) -> Any:
+def build_network(card: Mapping[str, Any]) -> Any:
     """The network that a card describes, with random weights."""
     from hardlook.training.imported_weights import build_from_card
 
@@ -262,15 +265,11 @@ def build_network(card: Mapping[str, Any], folder: Path) -> Any:
     from hardlook.training.few_shot import build_method
     from hardlook.training.recipes import Recipe, StageRecipe
 
-    try:
-        identity = card["identity"]
-        kept = {key: value for key, value in identity["recipe"].items() if key not in ("stages", "changed")}
-        # Stages say how it was trained and not what it is.
-        recipe = Recipe(**kept, stages=(StageRecipe(),))
-        return build_method(recipe, classes=len(identity["classes"]), size=int(card["image_size"]), seed=0)
-    except (KeyError, TypeError) as error:
-        what = f"checkpoint.json describes no network: {error}"
-        raise ModelError(what, file=folder, remedy="copy the folder again") from error
+    identity = card["identity"]
+    kept = {key: value for key, value in identity["recipe"].items() if key not in ("stages", "changed")}
+    # Stages say how it was trained and not what it is.
+    recipe = Recipe(**kept, stages=(StageRecipe(),))
+    return build_method(recipe, classes=len(identity["classes"]), size=int(card["image_size"]), seed=0)
 
 
 def read_flags(method: str, network: Any) -> tuple[str, ...]:

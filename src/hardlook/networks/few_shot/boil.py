@@ -17,8 +17,11 @@ class Boil(FewShotMethod):
 
     `test` chooses how queries are scored: `update` after the steps, `directly` without them, `nil` by the cosine with
     the class means of features that were not adapted. In the released code the head moves with the rate of the body,
-    because the rule that names it never applies: `released=True` does the same.
+    because the rule that names it never applies: `released=True` does the same. As in MAML the queries of a task share
+    the statistics of their batch: transductive.
     """
+
+    transductive = True
 
     def __init__(
         self,

@@ -174,7 +174,9 @@ class IfslMatchingNet(FewShotMethod):
 
 
 class _ReleasedIfslMatchingNet(IfslMatchingNet):
-    """Supports and queries of each task are a batch of their own to batch normalisation."""
+    """Supports and queries of each task are a batch of their own to batch normalisation: transductive."""
+
+    transductive = True
 
     def embed(self, episodes: Episodes) -> Episodes:
         """The episodes with features in place of images."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.method import ClassClassifier, Episodes, cross_entropy
+from hardlook.networks.few_shot.method import ClassClassifier, Episodes, Noise, cross_entropy, open_noise
 from hardlook.networks.precision import full_precision
 
 TINY = 1e-20  # keeps the logarithm of a spread of 0 finite
@@ -64,8 +64,8 @@ class Adapted:
 class Leo(ClassClassifier):
     """Gradient steps in a latent space from which the weights of a linear classifier are decoded, then on the weights.
 
-    The backbone is frozen. `noise` draws standard normal numbers of a shape: one draw for the codes, one for the
-    weights in each latent step and at the end.
+    The backbone is frozen. `noise` draws the numbers of a batch: once for the codes, once for the weights in each
+    latent step and at the end; without it they follow from the tasks' keys.
     """
 
     stages = ("classes", "episodes")
@@ -84,7 +84,7 @@ class Leo(ClassClassifier):
         kl_weight: float = 1e-3,
         move_weight: float = 1e-9,
         orthogonality_weight: float = 1e-3,
-        noise: Callable[..., Tensor] = torch.randn,
+        noise: Noise | None = None,
     ) -> None:
         super().__init__(backbone)
         self.encoder, self.decoder = Encoder(channels, latent), Decoder(channels, latent)
@@ -99,21 +99,23 @@ class Leo(ClassClassifier):
         """The backbone is trained on classes and then frozen."""
         self.emb_func.requires_grad_(stage == "classes")
 
-    def draw(self, mean: Tensor, spread: Tensor) -> Tensor:
-        """One sample of a Gaussian."""
-        return mean + spread * self.noise(mean.shape, dtype=mean.dtype, device=mean.device)
-
     @full_precision
     def adapt(self, features: Episodes) -> Adapted:
         """The inner loop; its gradients are constants for the outer loss."""
         support, labels = features.support.flatten(1, 2), features.support_labels().expand(len(features), -1)
         mean, spread = self.encoder(features.support)
-        latents = self.draw(mean, spread)
+        noise = open_noise(self.noise, features, "leo")
+
+        def draw(mean: Tensor, spread: Tensor) -> Tensor:
+            """One sample of a Gaussian."""
+            return mean + spread * noise(mean.shape, dtype=mean.dtype, device=mean.device)
+
+        latents = draw(mean, spread)
         moved = latents
         for _ in range(self.latent_steps):
-            gradient = _step(lambda codes: self.draw(*self.decoder(codes)), moved, support, labels)
+            gradient = _step(lambda codes: draw(*self.decoder(codes)), moved, support, labels)
             moved = moved - self.latent_rate * gradient
-        weights = self.draw(*self.decoder(moved))
+        weights = draw(*self.decoder(moved))
         for _ in range(self.steps):
             weights = weights - self.inner_rate * _step(lambda values: values, weights, support, labels)
         return Adapted(features.query @ weights.mT, latents, moved, mean, spread)

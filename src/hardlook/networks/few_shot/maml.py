@@ -12,8 +12,10 @@ class Maml(FewShotMethod):
     """Gradient steps on all parameters from a learned start, by the statistics of the batch at hand.
 
     `steps` in training, `test_steps` at test time, at the learning rate `inner_rate`. `first_order` takes the gradients
-    of the steps as constants.
+    of the steps as constants. The queries of a task are one batch, whose statistics they share: transductive.
     """
+
+    transductive = True
 
     def __init__(
         self,

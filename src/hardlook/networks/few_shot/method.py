@@ -13,20 +13,25 @@ backbone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.precision import full_precision
+from hardlook.randomness import generator
 
 Stage = Literal["classes", "episodes", "distillation"]
 """A stage trains on labelled images (`classes`), on few-shot tasks (`episodes`), or on labelled images again, from what
 was learned before (`distillation`)."""
+
+Noise = Callable[..., Tensor]
+"""Draws standard normal numbers of a shape (tasks, ...), a dtype and a device."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +177,23 @@ def _list_parameters(kind: type[FewShotMethod]) -> set[str]:
             if not any(one.kind is one.VAR_KEYWORD for one in found.values()):
                 break
     return names
+
+
+def open_noise(given: Noise | None, episodes: Episodes, purpose: str) -> Noise:
+    """What a method draws noise with: `given` where there is one, else each task's own from its key.
+
+    A task with a key has the same noise whenever it is answered, and beside whichever other tasks. Tasks without keys,
+    as in training, have that of torch's generator.
+    """
+    if given is not None or not episodes.keys:
+        return given or torch.randn
+    sources = [generator(0, purpose, key) for key in episodes.keys]
+
+    def draw(shape: Sequence[int], *, dtype: torch.dtype, device: torch.device) -> Tensor:
+        values = np.stack([source.standard_normal(tuple(shape[1:])) for source in sources])
+        return torch.from_numpy(values).to(device=device, dtype=dtype)
+
+    return draw
 
 
 @full_precision

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.method import Episodes, FewShotMethod
+from hardlook.networks.few_shot.method import Episodes, FewShotMethod, Noise, open_noise
 from hardlook.networks.precision import full_precision
 
 
@@ -30,7 +29,7 @@ class Versa(FewShotMethod):
     """A distribution over the weights of a linear classifier, inferred from class means by a network.
 
     Scores are Gaussian; `samples` of them are drawn, and the score of a class is the logarithm of the mean of their
-    exponentials. `noise` draws standard normal numbers of a shape.
+    exponentials. `noise` draws the numbers of a batch; without it they follow from the tasks' keys.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class Versa(FewShotMethod):
         width: int = 256,
         samples: int = 10,
         dropout: float = 0.7,
-        noise: Callable[..., Tensor] = torch.randn,
+        noise: Noise | None = None,
     ) -> None:
         super().__init__(backbone)
         self.samples, self.noise = samples, noise
@@ -59,8 +58,9 @@ class Versa(FewShotMethod):
         query = hidden[:, ways * shots :]
         scores = query @ self.weight_mean(means).mT + self.bias_mean(means).mT
         variances = query.square() @ self.weight_logvar(means).exp().mT + self.bias_logvar(means).exp().mT
-        drawn = self.noise((self.samples, *scores.shape), dtype=scores.dtype, device=scores.device)
-        return torch.as_tensor(scores + variances.sqrt() * drawn)
+        noise = open_noise(self.noise, features, "versa")
+        drawn = noise((tasks, self.samples, *scores.shape[1:]), dtype=scores.dtype, device=scores.device)
+        return torch.as_tensor(scores + variances.sqrt() * drawn.transpose(0, 1))
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""

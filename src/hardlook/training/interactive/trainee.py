@@ -389,7 +389,8 @@ def train_interactive(
         )  # fmt: skip
 
     most = recipe.most_clicks
-    trainee = fit_to_budget(network, make, folder, budget, fabric, validations, tried=2 * most, cost=_average)
+    timing: dict[str, Any] = {"tried": 2 * most, "cost": _average}
+    trainee = fit_to_budget(network, make, folder, budget, fabric, validations, identity=identity, **timing)
     card = {
         "kind": "interactive",
         "method": recipe.network,

@@ -223,7 +223,7 @@ def train_projection(
             module, recipe, data, seed=seed, device=fabric.device, validations=validations, budget_images=images
         )
 
-    trainee = fit_to_budget(network, make, folder, budget, fabric, validations)
+    trainee = fit_to_budget(network, make, folder, budget, fabric, validations, identity=identity)
     card = {
         "kind": KIND,
         "method": METHOD,
