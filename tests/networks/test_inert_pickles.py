@@ -231,6 +231,12 @@ def test_compressed_and_overlapping_archives_are_refused(tmp_path):
         archive.writestr("b/data.pkl", pickled)
     with pytest.raises(ValueError, match=r"2 parts data\.pkl"):
         InertArchive(two)
+    capitals = tmp_path / "capitals.pth"
+    with zipfile.ZipFile(capitals, "w") as archive:
+        archive.writestr("a/DATA.PKL", pickled)
+        archive.writestr("a/data.pkl", pickled)
+    with pytest.raises(ValueError, match=r"2 parts data\.pkl"):
+        InertArchive(capitals)
     large = write_archive(tmp_path / "large.pth", pickled)
     content = bytearray(large.read_bytes())
     place = content.rfind(b"PK\1\2")

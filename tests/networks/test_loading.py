@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,18 @@ def test_an_array_of_any_size_is_refused_before_it_takes_memory(tmp_path, protoc
     torch.save({"weight": torch.ones(2), "more": Balloon()}, path, pickle_protocol=protocol)
     with pytest.raises(DataError, match="it would make a bytearray"):
         load_state_dict(path)
+
+
+def test_an_array_in_a_part_that_torch_finds_by_other_capitals_is_refused(tmp_path) -> None:
+    torch.save({"weight": torch.ones(2)}, tmp_path / "toy.pth")
+    with zipfile.ZipFile(tmp_path / "toy.pth") as archive:
+        parts = {member: archive.read(member) for member in archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "large.pth", "w") as archive:
+        archive.writestr("toy/DATA.PKL", pickle.dumps({"weight": Balloon()}, 2))
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with pytest.raises(DataError, match="it would make a bytearray"):
+        load_state_dict(tmp_path / "large.pth")
 
 
 def test_changed_bits_are_found_by_the_checksums_of_an_archive(tmp_path, state) -> None:

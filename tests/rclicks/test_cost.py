@@ -100,6 +100,33 @@ def test_sam_has_the_published_parameters_and_nearly_the_published_flops():
     assert flops / 1e9 == pytest.approx(printed.number("table-5", "SAM ViT-H", "GFLOPs"), rel=0.1)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_counts_on_a_processor_too(masked):
+    torch = pytest.importorskip("torch")
+    query, key, value = torch.rand(3, 2, 50, 16), torch.rand(3, 2, 70, 16), torch.rand(3, 2, 70, 24)
+    mask = torch.ones(50, 70, dtype=torch.bool).tril() if masked else None
+    value = value[..., :16] if masked else value
+    with torch.no_grad():
+        flops = count_flops(lambda: torch.nn.functional.scaled_dot_product_attention(query, key, value, mask))
+    assert flops == 2 * 3 * 2 * 50 * 70 * (16 + value.shape[3])
+
+
+def test_a_vision_transformer_counts_as_its_products():
+    """The blocks of SimpleClick's smallest network at its usual size: 28 x 28 tokens, four of eight in windows."""
+    torch = pytest.importorskip("torch")
+    from hardlook.networks.interactive.checkpoints import build_random
+
+    network = build_random("simpleclick", "vit_xtiny").backbone
+    tokens, width, window = 28 * 28, 160, 14 * 14
+    layers = 8 * 2 * tokens * width * width * (3 + 1 + 4 + 4)
+    attention = 4 * 4 * tokens * (tokens + window) * width
+    patches = 2 * tokens * 3 * 16 * 16 * width
+    added = torch.zeros(1, tokens, width)
+    with torch.no_grad():
+        flops = count_flops(lambda: network.features(torch.zeros(1, 3, 448, 448), added))
+    assert flops == layers + attention + patches
+
+
 def test_flops_and_parameters_of_a_network_by_hand():
     torch = pytest.importorskip("torch")
 

@@ -131,12 +131,13 @@ class InertArchive:
                 raise ValueError("parts of it are compressed, which torch never does")
             if sum(member.file_size for member in members) > path.stat().st_size:
                 raise ValueError("its parts are larger than itself")
-            pickles = [member for member in members if member.filename.rpartition("/")[2] == "data.pkl"]
+            # Torch finds the parts by names in any capitals, and would read another one than is read here.
+            pickles = [member for member in members if member.filename.lower().rpartition("/")[2] == "data.pkl"]
             if len(pickles) != 1:
                 raise ValueError(f"it has {len(pickles)} parts data.pkl instead of one")
             if pickles[0].file_size > MAX_PICKLE_BYTES:
                 raise ValueError(f"more than {MAX_PICKLE_BYTES} bytes that are no tensors")
-            self._folder = pickles[0].filename.removesuffix("data.pkl")
+            self._folder = pickles[0].filename[: -len("data.pkl")]
             self._sizes = {member.filename: member.file_size for member in members}
             self._check_byte_order()
             found = interpret(self._file.read(pickles[0]))

@@ -154,7 +154,8 @@ def _check_names(path: Path) -> None:
     """
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            members = [member for member in archive.infolist() if member.filename.endswith(".pkl")]
+            # Torch finds the parts of an archive by names in any capitals.
+            members = [member for member in archive.infolist() if member.filename.lower().endswith(".pkl")]
             if sum(member.file_size for member in members) > _MAX_PICKLE_BYTES:
                 raise ValueError(f"more than {_MAX_PICKLE_BYTES} bytes that are no tensors")
             pickles = [archive.read(member) for member in members]

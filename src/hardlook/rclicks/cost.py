@@ -200,11 +200,20 @@ def count_flops(function: Callable[[], object], torch_model: bool = True) -> int
     if not torch_model:
         function()
         return 0
+    import torch
     from torch.utils.flop_counter import FlopCounterMode
 
-    with FlopCounterMode(display=False) as counter:
+    # Torch's counter knows the fused attention of GPUs only.
+    on_processor = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _count_attention}
+    with FlopCounterMode(display=False, custom_mapping=on_processor) as counter:
         function()
     return int(counter.get_total_flops())
+
+
+def _count_attention(query: Sequence[int], key: Sequence[int], value: Sequence[int], *_: Any, **__: Any) -> int:
+    """FLOPs of attention by shapes (B, heads, N, C): queries times keys, then shares times values."""
+    batch, heads, count, width = query
+    return 2 * batch * heads * count * key[2] * (width + value[3])
 
 
 def find_networks(model: Any) -> Iterator[nn.Module]:

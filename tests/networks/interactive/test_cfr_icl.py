@@ -166,3 +166,26 @@ def test_another_pass_changes_the_answer(network, image):
     picture = torch.from_numpy(image).permute(2, 0, 1).double() / 255
     once, twice = (play_by_hand(network, picture, CLICKS[:1], side=64, min_crop=30, more=more)[0] for more in (0, 1))
     assert (once - twice).abs().max() > 0.05
+
+
+class Growing:
+    """Each answer has two pixels more than the one before."""
+
+    with_prev_mask = True
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, inputs, points):
+        self.calls += 1
+        logits = torch.full_like(inputs[:, :1], -2)
+        logits.flatten(1)[:, : 2 * self.calls] = 2
+        return logits
+
+
+@pytest.mark.parametrize(("adaptive", "calls"), [(1, 6), (2, 2), (3, 2)])
+def test_refinement_ends_where_at_most_so_many_pixels_change(image, adaptive, calls):
+    network = Growing()
+    settings = replace(PUBLISHED["cfr-icl"], zoom=None, flip=False, cascade=Cascade(1, 5, adaptive))
+    Predictor(network, settings).open(image).predict([Course(CLICKS[:1])])
+    assert network.calls == calls

@@ -285,6 +285,18 @@ def test_values_that_are_no_numbers_are_refused(tmp_path, state):
             build_network(read_checkpoint(tmp_path / "file.pth"))
 
 
+def test_a_small_file_does_not_make_a_large_network(tmp_path, state, monkeypatch):
+    """The width of one tensor is that of others, which a file need not have."""
+    made = []
+    build = RITM.from_checkpoint.__func__
+    monkeypatch.setattr(RITM, "from_checkpoint", classmethod(lambda *given: made.append(build(*given)) or made[-1]))
+    wide = {**state, "feature_extractor.cls_head.weight": torch.zeros(1, 2048, 1, 1)}
+    torch.save({"state_dict": wide}, tmp_path / "file.pth")
+    with pytest.raises(ModelError, match="of another shape"):
+        build_network(read_checkpoint(tmp_path / "file.pth"))
+    assert all(value.is_meta for network in made for value in network.parameters())
+
+
 def test_changed_bits_of_a_tensor_are_found_in_every_kind_of_file(tmp_path, state, planted_classes):
     more = config(loss_decode=planted_classes.CrossEntropyLoss())
     for name, content in (("plain.pth", {"state_dict": state}), ("pickled.pth", {"state_dict": state, "config": more})):

@@ -65,6 +65,15 @@ def test_a_small_change_is_seen_in_a_square_around_the_click():
     assert choose(after, before, (45, 122), reading="released") == (15, 74, 92, 151)
 
 
+def test_a_change_of_just_a_third_is_not_small():
+    after = paint((20, 51, 20, 81))
+    before = after.copy()
+    before[40:51, 60:81] = 0
+    assert choose(after, before, (45, 70), expansion=1) == (40, 51, 60, 81)
+    before[40] = after[40]
+    assert choose(after, before, (45, 70), expansion=1) != (41, 51, 60, 81)
+
+
 def test_where_nothing_changed_at_the_click_the_readings_differ():
     before, after = paint((20, 60, 20, 60)), paint((20, 60, 20, 80))
     around = choose(after, before, (90, 150))

@@ -157,6 +157,8 @@ def build_network(checkpoint: Checkpoint, family: str | None = None) -> nn.Modul
             f"the checkpoint is of the family {found}, not {family}", file=checkpoint.path, remedy=f"--model {found}"
         )
     _check_numbers(checkpoint)
+    # Before memory is taken: one small tensor of a file can ask for a network of any width.
+    check_outline(checkpoint)
     with reading(checkpoint.path, f"not a checkpoint of {found}", remedy="give a published file", kind=ModelError):
         network: nn.Module = _network_class(found).from_checkpoint(checkpoint.arguments, checkpoint.state)
     load_into(network, LoadedWeights(checkpoint.state, checkpoint.sha256, checkpoint.path))
