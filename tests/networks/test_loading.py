@@ -101,6 +101,28 @@ def test_what_fits_is_copied_and_unused_keys_may_be_named(tmp_path, state) -> No
     assert torch.equal(module.weight, state["weight"])
 
 
+def test_weights_that_are_nan_are_refused_and_infinite_masks_are_not(tmp_path, state) -> None:
+    path = tmp_path / "toy.safetensors"
+    safetensors.save_file({**state, "bias": torch.tensor([1.0, float("nan")])}, path)
+    with pytest.raises(ModelError, match="1 tensors hold NaN: bias") as caught:
+        load_state_dict(path)
+    assert caught.value.file == str(path)
+    safetensors.save_file({**state, "mask": torch.tensor([float("-inf"), 0.0])}, path)
+    assert set(load_state_dict(path).state) == {"weight", "bias", "mask"}
+
+
+def test_whole_numbers_in_place_of_weights_are_refused(tmp_path, state) -> None:
+    path = tmp_path / "toy.safetensors"
+    safetensors.save_file({**state, "weight": state["weight"].to(torch.int8)}, path)
+    with pytest.raises(ModelError, match=r"1 weights are whole numbers: weight \(torch.int8\)"):
+        load_into(torch.nn.Linear(3, 2), load_state_dict(path))
+    halves = {key: value.half() for key, value in state.items()}
+    safetensors.save_file(halves, path)
+    module = torch.nn.Linear(3, 2)
+    load_into(module, load_state_dict(path))
+    assert torch.equal(module.weight, state["weight"])
+
+
 @pytest.mark.parametrize("new", [True, False])
 def test_a_name_that_torch_would_take_minutes_to_complain_about(tmp_path, new) -> None:
     path = tmp_path / "a.pt"

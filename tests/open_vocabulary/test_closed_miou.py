@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics import jaccard_score
 from small_runs import small_run
 
+import hardlook as hl
 from hardlook.harness.calibration import calibrate
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.evaluation import evaluate_batch
@@ -176,3 +177,36 @@ def test_the_chart_of_contexts_says_why_all_images_are_above_it_only_where_they_
         )
         chart = section.blocks[0]
         assert explained == (chart.rows[0].value < chart.references[0][1]) == ("mostly harder ones" in chart.caption)
+
+
+class Renamed:
+    """The planted model, which calls the sand a beach."""
+
+    def __init__(self):
+        self.inner = build("planted-segmenter", role="semantic-segmenter")
+        self.labels = ["beach" if name == "sand" else name for name in self.inner.labels]
+
+    def segment(self, images):
+        return self.inner.segment(images)
+
+
+def test_labels_that_the_model_lacks_are_named():
+    scorecard = hl.run("closed-miou", model=Renamed(), scenes=12, resamples=20).scorecard
+    notes = {note.what: note for note in scorecard.noted}
+    missing = notes["labels of the data that the predictions lack"]
+    assert (missing.count, missing.examples, missing.warning) == (1, ("sand",), True)
+    assert scorecard.get("iou", **{"class": "sand"}).value == 0.0
+    sound = hl.run("closed-miou", model="planted-segmenter", scenes=12, resamples=20).scorecard
+    assert not [note for note in sound.noted if "lack" in note.what]
+
+
+def test_labelled_pixels_without_a_predicted_label_are_counted(tmp_path):
+    for folder in ("truth", "found"):
+        (tmp_path / folder).mkdir()
+    truth = np.array([[0, 0, 1], [1, 255, 255]], np.uint8)
+    found = np.array([[0, 255, 1], [255, 255, 0]], np.uint8)
+    cv2.imwrite(str(tmp_path / "truth" / "a.png"), truth)
+    cv2.imwrite(str(tmp_path / "found" / "a.png"), found)
+    run = hl.run("closed-miou", gt=tmp_path / "truth", pred=tmp_path / "found", labels="voc20", resamples=20)
+    (void,) = [note for note in run.scorecard.noted if "no label" in note.what]
+    assert (void.what, void.count) == ("labelled pixels that are predicted as no label", 2)

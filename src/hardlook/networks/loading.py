@@ -60,7 +60,22 @@ def load_state_dict(path: Path) -> LoadedWeights:
         remedy = "give the path of an existing file, as --weights or as the --model-arg that names it"
         raise DataError("the weights file does not exist", file=path, remedy=remedy)
     content = _read_safetensors(path) if path.suffix == ".safetensors" else read_torch(path)
-    return LoadedWeights(_unwrapped(content, path), fingerprints.hash_file(path), path)
+    state = _unwrapped(content, path)
+    _check_numbers(state, path)
+    return LoadedWeights(state, fingerprints.hash_file(path), path)
+
+
+def _check_numbers(state: Mapping[str, Tensor], path: Path) -> None:
+    """Raise an error for weights that are NaN: answers would look like those of a bad network.
+
+    Infinite values are let through, as masks of attention have them.
+    """
+    wrong = [key for key, value in state.items() if value.is_floating_point() and value.isnan().any()]
+    if wrong:
+        what = f"{len(wrong)} tensors hold NaN: {', '.join(wrong[:3])}"
+        raise ModelError(
+            what, file=path, remedy="download it again, or save it again from weights that did not overflow"
+        )
 
 
 def read_torch(path: Path) -> Any:
@@ -122,6 +137,11 @@ def load_into(module: nn.Module, weights: LoadedWeights, *, ignore: tuple[str, .
         what = f"the weights do not fit {type(module).__name__}: {differences}"
         remedy = "give weights of this architecture, or rename the keys to the ones listed as missing"
         raise ModelError(what, file=weights.path, remedy=remedy)
+    wanted = module.state_dict()
+    whole = [key for key in wanted if wanted[key].is_floating_point() and not state[key].is_floating_point()]
+    if whole:
+        what = f"{len(whole)} weights are whole numbers: {', '.join(whole[:3])} ({state[whole[0]].dtype})"
+        raise ModelError(what, file=weights.path, remedy="give weights in floating point, not quantised ones")
     module.load_state_dict(state)
 
 

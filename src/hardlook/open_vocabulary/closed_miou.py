@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, Quality, ScoreMeaning, Unit
 from hardlook.harness.records import Record
-from hardlook.harness.scorecard import Score, Scorecard
+from hardlook.harness.scorecard import LeftOut, Score, Scorecard
 from hardlook.harness.sections import DistributionChart, DotChart, HeatMap, Section, Table, score_dot
 from hardlook.harness.tally import Entry, SumTally, score_tally, with_ranges
 from hardlook.harness.verdicts import describe_kind
@@ -59,19 +59,29 @@ class ClosedMiouOptions(SemanticOptions):
 
 def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
     """Segment the images as one batch and count pixels, in the truth's labels."""
-    records = []
+    records: list[Record] = []
     for unit, (predicted, labels) in zip(units, predict_maps(units, model), strict=True):
         names = unit.payload.labels
         *table, no_label = map_to_closed_labels(names, labels)
-        records.append(make_record(unit, relabel_map(predicted, np.array(table, np.int32), no_label), names))
+        record = make_record(unit, relabel_map(predicted, np.array(table, np.int32), no_label), names)
+        missing = [name for place, name in enumerate(names) if place not in {*table, no_label}]
+        records.append({**record, "missing_labels": "\n".join(missing)})
     return records
 
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: ClosedMiouOptions) -> Scorecard:
     """Every score with its interval over images."""
     scores = [score for tally in tally_records(records, options) for score in score_tally(tally, options)]
-    notes = (*note_empty_images(records), *note_numbering(records, options))
+    notes = (*note_empty_images(records), *note_numbering(records, options), *note_missing_labels(records))
     return Scorecard(card.name, card.version, "", tuple(scores), left_out=notes)
+
+
+def note_missing_labels(records: pl.DataFrame) -> tuple[LeftOut, ...]:
+    """Labels of the data that the model or the stored predictions lack, and so never predict."""
+    found = sorted({name for lines in records["missing_labels"].unique() for name in lines.splitlines()})
+    why = "no pixel can be predicted as one of them, so that their IoU is 0: rename labels, or run open-miou"
+    what = "labels of the data that the predictions lack"
+    return (LeftOut(what, len(found), why, tuple(found[:5]), kept=True, warning=True),) if found else ()
 
 
 def tally_records(records: pl.DataFrame, options: ClosedMiouOptions) -> list[SumTally]:

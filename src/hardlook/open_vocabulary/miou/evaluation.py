@@ -43,6 +43,7 @@ SCHEMA = RecordSchema(
         Column("names", "text", "the labels, separated by line breaks"),
         Column("unknown_numbers", "ints", "numbers of the stored prediction that are no label", default=[]),
         Column("unknown_pixels", "ints", "how many pixels each of these numbers has", default=[]),
+        Column("missing_labels", "text", "labels of the data that the predictions lack, by line", default=""),
         Column("phrases", "text", "free words: phrase, class and rule, tabs between, line by line", default=""),
         Column("prediction", "bytes", "the predicted map as PNG, or empty", "picture"),
     )
@@ -96,6 +97,7 @@ def make_record(unit: Unit, prediction: LabelMap, names: tuple[str, ...]) -> Rec
         "names": "\n".join(names),
         "unknown_numbers": list(content.unknown_numbers),
         "unknown_pixels": list(content.unknown_numbers.values()),
+        "missing_labels": "",
         "phrases": "",
         "prediction": encode_label_map(prediction) if content.keep_prediction else b"",
     }

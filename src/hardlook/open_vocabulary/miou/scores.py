@@ -148,6 +148,12 @@ def note_numbering(records: pl.DataFrame, options: SemanticOptions) -> tuple[Lef
         more = f" and {len(distinct) - len(shown)} more" if len(distinct) > len(shown) else ""
         what = f"pixels predicted as a number that is no label ({', '.join(shown)}{more})"
         notes.append(LeftOut(what, int(pixels.sum()), why, shown, kept=True))
+    cells = read_cells(records)
+    if void := int(cells.pixels[cells.predicted == cells.labels].sum()):
+        why = (
+            "a number that is no label, -1, that of --ignore, or a label that the data do not have: they count as wrong"
+        )
+        notes.append(LeftOut("labelled pixels that are predicted as no label", void, why, kept=True))
     free = getattr(options, "pred_words", "labels") == "free"  # then numbers are no order of labels
     hint = _find_off_by_one(records, options) if (options.data or options.gt) and not free else ""
     return (*notes, *warn_of_shift("predicted numbers look off by one", len(records), hint))
