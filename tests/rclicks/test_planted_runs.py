@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import hardlook as hl
 from hardlook.data.rle import decode
 from hardlook.errors import ModelError, OptionError
 from hardlook.harness.benchmark import Unit
@@ -231,11 +232,15 @@ def test_boundaries_are_counted_where_the_option_says_so(records):
     assert RCLICKS.score(without, RClicksOptions(resamples=0)).get("auc").value == plain.get("auc").value
 
 
-def test_boxes_are_for_models_that_take_them():
+def test_boxes_are_for_models_that_take_them(tmp_path):
     units = units_of(first_prompt="box", rounds=2, groups=2)[:1]
     with pytest.raises(ModelError, match="Disc does not take boxes") as caught:
         RCLICKS.evaluate(units, Disc())
     assert "--first-prompt click" in str(caught.value.remedy)
+    out = tmp_path / "run"
+    with pytest.raises(ModelError, match="Disc does not take boxes"):
+        hl.run("rclicks", model=Disc(), scenes=2, first_prompt="box", out=out, progress=False)
+    assert not [*out.glob("records/*"), *out.glob("failures/*")]  # refused before the first object, not once for each
     [row] = RCLICKS.evaluate(units, GrabCut())
     assert np.reshape(row["x"], (3, 2))[:, 0].tolist() == [-1] * 3
     card = RCLICKS.score(as_frame([row]).select(RCLICKS.schema.light), RClicksOptions(resamples=0, first_prompt="box"))

@@ -6,7 +6,7 @@ from functools import partial
 
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial
 from hardlook.rclicks.cost_comparison import COST_MEASURE
-from hardlook.rclicks.evaluation import SCHEMA, evaluate_each, evaluate_units
+from hardlook.rclicks.evaluation import SCHEMA, check_first_prompt, evaluate_each, evaluate_units
 from hardlook.rclicks.options import RClicksOptions, get_readings
 from hardlook.rclicks.published import list_results, list_tables, published_slice
 from hardlook.rclicks.report import build_sections, describe_unit, draw_unit
@@ -43,6 +43,7 @@ RCLICKS = Benchmark(
     schema=SCHEMA,
     list_units=list_units,
     find_units=find_units,
+    setup=check_first_prompt,
     evaluate=evaluate_units,
     evaluate_each=evaluate_each,
     score=partial(score_records, CARD),

@@ -75,6 +75,13 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
     return list(evaluate_each(units, model))
 
 
+def check_first_prompt(units: Sequence[Unit], model: Any, show_progress: object = None) -> None:
+    """A `ModelError` for a box as first prompt where the model takes none; as the benchmark's `setup` too."""
+    if units and units[0].payload.options.first_prompt == "box" and not getattr(model, "takes_boxes", False):
+        remedy = "--first-prompt click, or a model with `takes_boxes = True`, such as mobile-sam, sam or grabcut"
+        raise ModelError(f"--first-prompt box: {type(model).__name__} does not take boxes", remedy=remedy)
+
+
 def evaluate_each(units: Sequence[Unit], model: Any) -> Iterator[Record]:
     """Yield the record of each prepared unit, in their order, as soon as its clicks are done."""
     if model is None:
@@ -86,9 +93,7 @@ def evaluate_each(units: Sequence[Unit], model: Any) -> Iterator[Record]:
     rules = Rules(
         options.rounds, options.group_rule, options.perfect, options.seed, options.boundary, options.first_prompt
     )
-    if options.first_prompt == "box" and not getattr(model, "takes_boxes", False):
-        remedy = "--first-prompt click, or a model with `takes_boxes = True`, such as mobile-sam, sam or grabcut"
-        raise ModelError(f"--first-prompt box: {type(model).__name__} does not take boxes", remedy=remedy)
+    check_first_prompt(units, model)
     opened: Counter[str] = Counter()
 
     def open_image(unit: Unit) -> Session:
