@@ -275,7 +275,7 @@ def clusters_of(tally, records, queries, options):
 
 def test_a_query_image_that_weighs_twice_is_one_that_is_there_twice(answered):
     doubled = sorted(answered.faulty["query"].unique())[::3]
-    again = answered.faulty.filter(pl.col("query").is_in(doubled)).with_columns(unit=pl.col("unit") + "-again")
+    again = answered.faulty.filter(pl.col("query").is_in(doubled)).with_columns(unit="again-" + pl.col("unit"))
     both = answered.tallies(pl.concat([answered.faulty, again]))
     for tally, more in zip(answered.tallies(answered.faulty), both, strict=True):
         weights = np.ones((1, tally.clusters.n))
@@ -390,7 +390,7 @@ def test_each_interval_rests_on_its_own_query_images(card, records):
 
 
 def test_pairs_shown_twice_do_not_narrow_intervals(rehearsal, records, card):
-    again = records.with_columns(unit=pl.col("unit") + "-again")
+    again = records.with_columns(unit="again-" + pl.col("unit"))
     doubled = rehearsal.benchmark.score(pl.concat([records, again]), rehearsal.options)
     assert len(doubled.scores) == len(card.scores)
     for one, two in zip(card.scores, doubled.scores, strict=True):
