@@ -9,7 +9,7 @@ from hardlook.harness.scorecard import Score
 
 def curve(name, values, moves, spearman):
     settings = [index / (len(values) - 1) for index in range(len(values))]
-    scores = [Score("miou", value, 10) for value in values]
+    scores = [Score("mIoU", value, 10) for value in values]
     return DialCurve(Dial(name, "m", lambda v: {}, "miou", moves), settings, scores, spearman)
 
 
@@ -39,5 +39,6 @@ def test_the_section_says_what_each_dial_did():
     section = build_calibration_section(Calibration("b", (MOVES, FLAT)))
     chart, table = section.blocks
     assert chart.controls == ("control",)
+    assert (chart.title, chart.score) == ("Dials against mIoU", "mIoU")
     assert chart.spearman == (-1.0, -0.5)
     assert [row[-1] for row in table.rows] == ["yes", "yes"]

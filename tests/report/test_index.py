@@ -5,7 +5,7 @@ import report_samples
 from drawn_charts import Outline, svgs
 
 from hardlook.errors import OptionError
-from hardlook.harness.sections import Section
+from hardlook.harness.sections import Dot, DotChart, Section
 from hardlook.report.charts import draw_svg
 from hardlook.report.index import IndexEntry, draw_preview, render_index
 
@@ -50,6 +50,12 @@ def test_a_glance_is_the_first_dot_chart_with_few_rows():
     assert len(list(svg.iter("circle"))) == 5
     assert caption == blocks[2].caption != ""
     assert draw_preview([Section("s", "", blocks[:2])], key="k") == ("", "")
+
+
+def test_names_of_rows_are_written_in_full():
+    chart = DotChart("accuracy", "", (Dot("swapped: another class's context", 0.2), Dot("iid", 0.9)))
+    drawn, _ = draw_preview([Section("s", "", [chart])], key="k")
+    assert "swapped: another class's context" in [text.text for text in svgs(drawn)[0].iter("text")]
 
 
 def test_the_caption_of_a_drawing_stands_below_it_as_text():

@@ -21,7 +21,7 @@ from hardlook.report.charts import draw_svg
 from hardlook.report.compare.comparison import compare_runs
 from hardlook.report.compare.differences import describe_difference, find_score_meaning
 from hardlook.report.compare.document import PAGE, write_comparison
-from hardlook.report.index import IndexEntry, draw_preview, render_index
+from hardlook.report.index import PREVIEW_WIDTH, IndexEntry, draw_preview, render_index
 from hardlook.report.run_report import write_report
 
 SWAPS = 999
@@ -92,7 +92,13 @@ def _run_benchmark(name: str, out: Path, say: Callable[[str], None], *, show_bar
     sentence = "Faults of planted models turned from 0 to 1: does the score follow them, and nothing else?"
     href = f"{name}-calibration/calibration.html"
     entries.append(
-        IndexEntry(f"{card.title}: calibration", sentence, href, (), draw_svg(chart, key=f"{name}-calibration"))
+        IndexEntry(
+            f"{card.title}: calibration",
+            sentence,
+            href,
+            (),
+            draw_svg(chart, key=f"{name}-calibration", width=PREVIEW_WIDTH),
+        )
     )
     return entries
 

@@ -105,11 +105,12 @@ def build_calibration_section(calibration: Calibration) -> Section:
 
 def _chart(calibration: Calibration, score: str) -> DialChart:
     curves = [curve for curve in calibration.curves if curve.dial.score == score]
+    name = curves[0].scores[0].name
     return DialChart(
-        f"Dials against {score}",
+        f"Dials against {name}",
         "Each line turns one fault of a planted model from 0 to 1 while everything else stays.",
         tuple(map(_line, curves)),
-        score,
+        name,
         tuple(curve.spearman for curve in curves),
         tuple(curve.dial.name for curve in curves if not curve.dial.moves),
     )

@@ -17,6 +17,8 @@ from hardlook.report.page import render_template
 from hardlook.report.score_display import choose_score_decimals, format_score_interval
 
 _MAX_PREVIEW_ROWS = 12
+# Wide enough for names of rows and lines in full; the stylesheet gives it as much room.
+PREVIEW_WIDTH = 520.0
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def draw_preview(sections: Sequence[Section], *, key: str) -> tuple[str, str]:
     for section in sections:
         for block in section.blocks:
             if isinstance(block, DotChart) and 1 < len(block.rows) <= _MAX_PREVIEW_ROWS and not describe_flat(block):
-                return draw_svg(block, key=key), block.caption
+                return draw_svg(block, key=key, width=PREVIEW_WIDTH), block.caption
     return "", ""
 
 

@@ -98,7 +98,10 @@ def draw_dots(chart: DotChart, key: str, width: float) -> str:
     """The chart as SVG: labels at the left, values written at the right, the axis below (and above long ones)."""
     decimals = _choose_decimals(chart)
     texts = [_format_value(row, decimals, whole=width > 600) for row in chart.rows]
-    left = min(svg.max_text_width([row.label for row in chart.rows], svg.SIZE) + 14 + _get_indent(chart), width * 0.36)
+    left = min(
+        svg.max_text_width([row.label for row in chart.rows], svg.SIZE) + 14 + _get_indent(chart),
+        width * (0.36 if width > 600 else 0.44),
+    )
     right = width - svg.max_text_width(texts, svg.SMALL) - 14
     numbers = keep_finite(number for row in chart.rows for number in (row.value, row.low, row.high))
     numbers += keep_finite(value for _, value in chart.references)
