@@ -1,7 +1,7 @@
 """The folder of a study: `study.json`, images as bytes in parts that can be sent one by one, and tasks as numbers.
 
-Images (n, S, S, 3) are stored as differences to the pixel on their left, compressed: about half the bytes. Every file
-has its hash in `study.json`. This module needs numpy alone.
+Images (n, S, S, 3) are stored as what their neighbours do not tell, compressed: about .43 of the bytes. Every file has
+its hash in `study.json`. This module needs numpy alone.
 
 >>> import tempfile
 >>> images = np.arange(2 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 4, 4, 3)
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from hardlook.errors import DataError
 
-SCHEMA, CARD = "hardlook.zoo-study/1", "study.json"
+SCHEMA, CARD = "hardlook.zoo-study/2", "study.json"
 MODES = ("blind", "iid", "ood", "swapped")
 TASK_PARTS = ("support", "query", "classes")
 PART_BYTES = 48 << 20
@@ -34,6 +34,7 @@ _REMEDY = "copy the folder again, or run `prepare` again"
 
 Pixels = NDArray[np.uint8]
 Rows = NDArray[np.int64]
+Values = NDArray[np.int16]
 
 
 def format_correlation(value: float) -> str:
@@ -50,19 +51,43 @@ def write_pixels(folder: Path, name: str, images: Pixels, part_bytes: int = PART
     each = max(1, part_bytes // max(1, images[0].nbytes))
     names = []
     for number, start in enumerate(range(0, len(images), each), start=1):
-        part = images[start : start + each]
-        stored = part.copy()
-        stored[:, :, 1:] -= part[:, :, :-1]  # modulo 256
         path = folder / f"pixels-{name}-{number}.npz"
-        write_arrays(path, {"differences": stored})
+        write_arrays(path, {"residuals": _subtract_predictions(images[start : start + each])})
         names.append(path.name)
     return names
 
 
 def read_pixels(folder: Path, names: Sequence[str]) -> Pixels:
     """The images of `write_pixels`."""
-    parts = [np.cumsum(read_arrays(folder / name)["differences"], axis=2, dtype=np.uint8) for name in names]
-    return np.concatenate(parts)
+    return np.concatenate([_add_predictions(read_arrays(folder / name)["residuals"]) for name in names])
+
+
+def _subtract_predictions(images: Pixels) -> Pixels:
+    """(3, n, S, S), modulo 256: green, red less green, blue less green, each less what its neighbours predict."""
+    channels = np.stack([images[..., 1], images[..., 0] - images[..., 1], images[..., 2] - images[..., 1]])
+    around = np.zeros((*channels.shape[:2], channels.shape[2] + 1, channels.shape[3] + 1), np.int16)
+    around[:, :, 1:, 1:] = channels
+    predicted = _predict(around[:, :, 1:, :-1], around[:, :, :-1, 1:], around[:, :, :-1, :-1])
+    return (channels - predicted).astype(np.uint8)
+
+
+def _add_predictions(residuals: Pixels) -> Pixels:
+    """The images (n, S, S, 3) of `_subtract_predictions`, pixel by pixel of all images at once."""
+    _, count, height, width = residuals.shape
+    # Pixels first, so that the numbers of all images lie side by side.
+    around = np.zeros((height + 1, width + 1, 3, count), np.int16)
+    for y in range(height):
+        for x in range(width):
+            predicted = _predict(around[y + 1, x], around[y, x + 1], around[y, x])
+            around[y + 1, x + 1] = (residuals[:, :, y, x] + predicted) & 255
+    green, red, blue = np.moveaxis(around[1:, 1:].astype(np.uint8), (2, 3), (0, 1))
+    return np.stack([red + green, green, blue + green], -1)
+
+
+def _predict(left: Values, above: Values, corner: Values) -> Values:
+    """The prediction of lossless JPEG (LOCO-I): of left, above and left + above - corner the one in the middle."""
+    low, high = np.minimum(left, above), np.maximum(left, above)
+    return np.clip(left + above - corner, low, high)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
 import torch
+from torch import nn
 
 from hardlook.errors import MissingExtra, OptionError
 
 Precision = Literal["float32", "tf32", "bfloat16", "float16"]
 _MIXED = {"bfloat16": "bf16-mixed", "float16": "16-mixed"}
+_ROUNDED = ("tf32", *_MIXED)
 
 
 def import_fabric() -> Any:
@@ -63,6 +65,16 @@ def open_fabric(
         return package.Fabric(
             accelerator=kind, devices=where, strategy=strategy, plugins=plugins, num_nodes=1, loggers=[]
         )
+
+
+def arrange_channels(module: nn.Module, device: torch.device, precision: str | None) -> None:
+    """Lay out a network's weights with the channels last where a GPU rounds what it multiplies.
+
+    Its kernels for TF32 and half precision want that layout: with the other one they convert every map, and batch
+    normalisation takes several times as long. Values do not change.
+    """
+    if device.type == "cuda" and precision in _ROUNDED:
+        module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def read_scaler(fabric: Any) -> dict[str, Any]:

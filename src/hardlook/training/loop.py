@@ -19,7 +19,7 @@ from torch.optim import Optimizer
 
 from hardlook.errors import RunError
 from hardlook.randomness import generator
-from hardlook.training.devices import load_scaler, multiplying_in, read_scaler
+from hardlook.training.devices import arrange_channels, load_scaler, multiplying_in, read_scaler
 from hardlook.training.optimisers import MovingAverage
 from hardlook.training.schedules import compute_rate
 from hardlook.training.state import Progress
@@ -151,7 +151,7 @@ def run_loop(
         torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
         multiplying_in(precision),
     ):
-        return _Loop(trainee, store, fabric, save_seconds, show_progress).run()
+        return _Loop(trainee, store, fabric, precision, save_seconds, show_progress).run()
 
 
 class Calls(nn.Module):
@@ -177,10 +177,11 @@ class _Loop:
         trainee: Trainee,
         store: Store,
         fabric: Any,
+        precision: str | None,
         save_seconds: float | None,
         show_progress: Callable[[int], None] | None,
     ) -> None:
-        self.trainee, self.store, self.fabric = trainee, store, fabric
+        self.trainee, self.store, self.fabric, self.precision = trainee, store, fabric, precision
         self.save_seconds, self.show_progress = save_seconds, show_progress
         self.rank, self.world = int(fabric.global_rank), int(fabric.world_size)
         self.reached = store.read_progress()
@@ -197,6 +198,7 @@ class _Loop:
                 # The stage begins with what the one before it left, and may change it.
                 self.store.restore(trainee.module, None, None)
             optimiser = trainee.start_stage(stage)
+            arrange_channels(trainee.module, self.fabric.device, self.precision)
             # Anew for each stage: it may train parameters that were frozen in the one before.
             wrapped = self.fabric.setup_module(Calls(trainee.module))
             average = MovingAverage(trainee.module, stage.ema) if stage.ema else None

@@ -13,6 +13,16 @@ def test_images_come_back_from_several_parts(tmp_path):
     assert len(names) == 3 and np.array_equal(read_pixels(tmp_path, names), images)
 
 
+def test_smooth_images_take_few_bytes(tmp_path):
+    """Two brightness gradients, with a little noise: what neighbours tell is not stored."""
+    ramp = np.linspace(0, 120, 96)
+    noise = np.random.default_rng(0).integers(0, 3, (4, 96, 96, 3))
+    images = (ramp[:, None, None] + ramp[:, None] + noise).astype(np.uint8)
+    [name] = write_pixels(tmp_path, "smooth", images)
+    assert (tmp_path / name).stat().st_size < 0.45 * images.nbytes
+    assert np.array_equal(read_pixels(tmp_path, [name]), images)
+
+
 def test_a_missing_or_damaged_part_is_named(study, tmp_path):
     copied = tmp_path / "copied"
     shutil.copytree(study, copied, ignore=shutil.ignore_patterns("planted-*"))
