@@ -114,7 +114,7 @@ def stop_after(steps):
 
 
 def test_weights_with_channels_last_are_saved_and_resumed(tmp_path, monkeypatch):
-    """The layout that a GPU gets, forced on the processor: a killed training ends as the whole one, with plain files."""
+    """The layout of a GPU, forced on the processor: a killed training ends as the whole one, with plain files."""
     monkeypatch.setattr(loop, "arrange_channels", lambda module, *_: module.to(memory_format=torch.channels_last))
     recipe, data = make_recipe(epochs=2, ema=0.5), make_data()
     train_tiny(tmp_path / "whole", recipe, data)

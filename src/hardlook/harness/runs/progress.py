@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -92,7 +93,7 @@ class NotebookProgress(NoProgress):
     def __init__(self, total: int, done: int) -> None:
         shown: Any = importlib.import_module("IPython.display")
         self.total, self.done, self.failed = total, done, 0
-        self.start, self.start_done, self.drawn = time.monotonic(), done, 0.0
+        self.start, self.start_done, self.drawn = time.monotonic(), done, -math.inf
         self.html = shown.HTML
         self.handle = shown.display(self.html(self.draw()), display_id=True)
 

@@ -38,14 +38,18 @@ def batch_statistics(network: nn.Module) -> Iterator[None]:
             del norm.forward
 
 
-@full_precision
 def _normalise(norm: nn.modules.batchnorm._BatchNorm, x: Tensor) -> Tensor:
-    axes = [axis for axis in range(x.ndim) if axis != 1]
-    shape = [1, -1] + [1] * (x.ndim - 2)
-    variance, mean = torch.var_mean(x, axes, correction=0)
     # One multiplication and one addition per number: passes over the maps are what this takes its time for.
+    scale, shift = _find_scale_and_shift(norm, x)
+    shape = [1, -1] + [1] * (x.ndim - 2)
+    return torch.addcmul(shift.reshape(shape), x, scale.reshape(shape)).to(x.dtype)
+
+
+@full_precision
+def _find_scale_and_shift(norm: nn.modules.batchnorm._BatchNorm, x: Tensor) -> tuple[Tensor, Tensor]:
+    variance, mean = torch.var_mean(x, [axis for axis in range(x.ndim) if axis != 1], correction=0)
     scale = norm.weight * (variance + norm.eps).rsqrt()
-    return torch.addcmul((norm.bias - mean * scale).reshape(shape), x, scale.reshape(shape))
+    return scale, norm.bias - mean * scale
 
 
 def adapt_and_score(
