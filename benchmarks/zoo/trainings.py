@@ -117,10 +117,16 @@ def list_trainings(
 
 
 def make_recipe(settings: Settings, training: Training) -> Recipe:
-    """The method's recipe with the shape of the study's tasks and the changes of the settings."""
+    """The method's recipe with the shape of the study's tasks and the changes of the settings.
+
+    Stages share the budget equally: by their recipes' epochs, which are meant for twelve times as many images, some would
+    have a fiftieth of it for the classes.
+    """
     card = Study(settings.study).card
     entry = find_method(training.method)
     changes: dict[str, Any] = {name: card[name] for name in ("ways", "shots", "queries")}
+    if len(entry.stages) > 1:
+        changes["share"] = 1.0
     for text in settings.changes:
         key, sign, value = text.partition("=")
         method, _, key = key.rpartition(":")

@@ -33,7 +33,8 @@ class StageRecipe:
     `lr` is the learning rate, `part_lr` that of parameters whose names begin with a key. A step of `episodes` has
     `tasks` tasks, an epoch `episodes` tasks; a step of the others has `batch` images, an epoch all images once. `clip`
     bounds the norm of the gradient and `ema` is the decay of the weights' moving average, 0 for neither. `accumulate`
-    splits a step into so many backward passes.
+    splits a step into so many backward passes. `share` is the stage's part of a budget beside those of the other stages;
+    0 for all shares a budget as the recipe's epochs do.
     """
 
     stage: str = "episodes"
@@ -51,6 +52,7 @@ class StageRecipe:
     clip: float = 0.0
     ema: float = 0.0
     accumulate: int = 1
+    share: float = 0.0
     part_lr: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -67,6 +69,7 @@ class StageRecipe:
             "betas": (len(self.betas) == 2 and 0 <= min(self.betas) <= max(self.betas) < 1, "two, from 0 to below 1"),
             "ema": (0 <= self.ema < 1, "from 0 to below 1"),
             "accumulate": (self.accumulate >= 1, "at least 1"),
+            "share": (0 <= self.share < math.inf, "at least 0 and finite"),
         }
         for name, (is_valid, expected) in checks.items():
             if not is_valid:
@@ -108,8 +111,12 @@ class Recipe:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The recipe as JSON values."""
-        return asdict(self)
+        """The recipe as JSON values; a share of 0 is left out, as trainings of earlier versions have none."""
+        values = asdict(self)
+        for stage in values["stages"]:
+            if not stage["share"]:
+                del stage["share"]
+        return values
 
 
 def find_recipe(method: str, backbone: str, stages: Sequence[str]) -> Recipe:
@@ -292,9 +299,10 @@ class StagePlan:
 
 
 def plan_stages(recipe: Recipe, training_images: int, budget_images: int = 0) -> tuple[StagePlan, ...]:
-    """The steps of every stage: as many as the recipe says, or shares of a budget of images in the same proportion.
+    """The steps of every stage: as many as the recipe says, or parts of a budget of images.
 
-    A stage has one step at least.
+    The parts are in the proportion of the stages' `share`, or in that of the recipe's images where no stage has one. A
+    stage has one step at least.
     """
     sizes = [recipe.images_per_step(stage) for stage in recipe.stages]
     epochs = [
@@ -303,8 +311,17 @@ def plan_stages(recipe: Recipe, training_images: int, budget_images: int = 0) ->
     ]
     steps = [stage.epochs * count for stage, count in zip(recipe.stages, epochs, strict=True)]
     if budget_images:
-        share = budget_images / sum(count * size for count, size in zip(steps, sizes, strict=True))
-        steps = [max(1, round(count * share)) for count in steps]
+        shares = [stage.share for stage in recipe.stages]
+        if not any(shares):
+            shares = [count * size for count, size in zip(steps, sizes, strict=True)]
+        if not all(shares):
+            without = next(stage.stage for stage in recipe.stages if not stage.share)
+            what = f"the stage {without} has no share of the budget, and another stage has"
+            raise OptionError(what, remedy=f"set {without}.share, or share=1 for equal parts")
+        steps = [
+            max(1, round(share / size * (budget_images / sum(shares))))
+            for share, size in zip(shares, sizes, strict=True)
+        ]
     firsts = [sum(steps[:place]) for place in range(len(steps))]
     return tuple(
         StagePlan(stage, first, count, size)
