@@ -1,21 +1,24 @@
 """SAM ViT-H on a GPU: one image encoded once for all its clicks, against a loop that encodes it at every click.
 
 Run `python benchmarks/rclicks_gpu.py` on a machine with a GPU (`--device cpu --small` tries the script without one).
-Needs numpy, torch and transformers, nothing else. Weights are random: time does not depend on them. The loop is the
-published way with the plain network in float32 without TF32; ours is measured in float32 without TF32, with TF32 and
-in bfloat16. The work is that of one instance of 1024 x 1024 pixels: the baseline and ten groups over 20 rounds (220
-clicks, 11 at a time, each with the logits of the click before) and 97 first clicks of users. Times are those between
-two events on the GPU, so they hold the GPU's pauses too, and everything from pixels to masks in the processor's memory;
-the middle one of five passes for ours, one pass for the loop.
+Needs numpy, torch and transformers, nothing else. Weights are random, of the size of trained ones: time does not depend
+on their values. The loop is the published way with the plain network in float32 without TF32. Ours is measured in
+`float32` without TF32, as it runs by default; `split`, where the encoder's products are computed from three in TF32
+each; in `tf32` and in `bfloat16`. The error of each is that of the encoded image against the network in float64. The
+work is that of one instance of 1024 x 1024 pixels: the baseline and ten groups over 20 rounds (220 clicks, 11 at once,
+each with the logits of the click before) and 97 first clicks of users. Times are those between two events on the GPU,
+so they hold the GPU's pauses too, and everything from pixels to masks in the processor's memory; the middle one of five
+passes for ours, one pass for the loop.
 """
 
 import argparse
+import copy
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -48,9 +51,18 @@ LONGEST = 120.0
 """Seconds that the loop may take; beyond it a few clicks are measured and the rest is extrapolated."""
 TARGET = 300
 PASSES = 5
-PRECISIONS = get_args(Precision)
+ROWS: dict[str, tuple[Precision, bool]] = {
+    "float32": ("float32", False),
+    "split": ("float32", True),
+    "tf32": ("tf32", False),
+    "bfloat16": ("bfloat16", False),
+}
+"""What is measured of ours: the precision, and whether products are split."""
 POLICY = PromptPolicy("always", previous=True)
+# By default transformers draws the encoder's weights with a deviation of 1e-10: all products would be zero.
+SIZE = {"initializer_range": 0.02}
 HUGE = {
+    **SIZE,
     "hidden_size": 1280,
     "num_hidden_layers": 32,
     "num_attention_heads": 16,
@@ -58,6 +70,7 @@ HUGE = {
     "global_attn_indexes": [7, 15, 23, 31],
 }
 SMALL = {
+    **SIZE,
     "hidden_size": 32,
     "num_hidden_layers": 4,
     "num_attention_heads": 2,
@@ -177,12 +190,39 @@ def seconds(call: Callable[[], list[np.ndarray]], device: str) -> tuple[float, l
     return float(begin.elapsed_time(end)) / 1000, result
 
 
+def prepare_pixels(network: Any, image: np.ndarray) -> torch.Tensor:
+    frame = SamFrame.from_image(image, int(network.prompt_encoder.input_image_size))
+    return frame.prepare_tensor(image, str(network.device))
+
+
+def encode_exactly(network: Any, image: np.ndarray) -> torch.Tensor:
+    """The encoded image in float64; what that takes of the GPU's memory is given back."""
+    encoder = copy.deepcopy(network.vision_encoder).double()
+    with torch.inference_mode():
+        encoded: torch.Tensor = encoder(prepare_pixels(network, image).double()).last_hidden_state
+    del encoder
+    if encoded.is_cuda:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    return encoded
+
+
+def measure_error(network: SamNetwork, image: np.ndarray, exact: torch.Tensor) -> float:
+    """The length of the encoded image's difference from the exact one, of the exact one's length."""
+    with exact_inference(network.precision):
+        encoded = network.encoder(prepare_pixels(network.network, image)).last_hidden_state
+    return float((encoded.double() - exact).norm() / exact.norm())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="SAM ViT-H: encoded once against encoded at every click.")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--small", action="store_true", help="a small encoder and little work, to try the script")
+    parser.add_argument("--precisions", nargs="+", choices=ROWS, help="rows to measure (all; on a processor float32)")
+    parser.add_argument("--clicks-of-loop", type=int, metavar="N", help="measure at most N clicks of the slow loop")
     chosen = parser.parse_args()
     device = chosen.device
+    names = chosen.precisions or (list(ROWS) if device.startswith("cuda") else ["float32"])
     work = Work(trajectories=3, rounds=3, users=5, side=256) if chosen.small else Work()
     network = build(device, chosen.small, work.side)
     image = np.random.default_rng(1).integers(0, 256, (work.side, work.side, 3), dtype=np.uint8)
@@ -193,15 +233,19 @@ def main() -> None:
     print(f"{where}, torch {torch.__version__}, transformers {transformers.__version__}, {parameters:.0f} M parameters")
     seconds(lambda: encoded_always(network, image, work, 1), device)
     few, _ = seconds(lambda: encoded_always(network, image, work, 3), device)
-    whole = few / 3 * work.clicks <= LONGEST
+    measured = work.clicks if few / 3 * work.clicks <= LONGEST else 3
+    if chosen.clicks_of_loop is not None:
+        measured = min(measured, max(1, chosen.clicks_of_loop))
     encodings.clear()
-    measured = work.clicks if whole else 3
     theirs, others = seconds(lambda: encoded_always(network, image, work, measured), device)
     theirs *= work.clicks / measured
-    how = "measured" if whole else f"extrapolated from {measured} clicks"
+    how = "measured" if measured == work.clicks else f"extrapolated from {measured} clicks"
     print(f"encoded at every click, float32: {theirs:.3f} s ({how}, {len(encodings)} encodings)", flush=True)
-    for precision in PRECISIONS if device.startswith("cuda") else PRECISIONS[:1]:
-        ours = SamNetwork(network, precision)
+    exact = encode_exactly(network, image)
+    for name in names:
+        precision, split = ROWS[name]
+        ours = SamNetwork(network, precision, split_products=split)
+        error = measure_error(ours, image, exact)
         for _ in range(4):  # libraries load, memory is taken, and graphs are recorded
             encoded_once(ours, image, work)
         encodings.clear()
@@ -211,10 +255,11 @@ def main() -> None:
             times.append(taken)
         middle = sorted(times)[PASSES // 2]
         per_image = len(encodings) / PASSES
-        print(f"encoded once, {precision}: {middle:.3f} s for {work.clicks} clicks, {per_image:g} encodings (target 1)")
+        print(f"encoded once, {name}: {middle:.3f} s for {work.clicks} clicks, {per_image:g} encodings (target 1)")
         print("  passes: " + ", ".join(f"{one:.3f}" for one in times) + " s")
-        target = f" (target {TARGET})" if precision == "float32" else ""
-        print(f"  ratio: {theirs / middle:.0f}{target}", flush=True)
+        target = f" (target {TARGET})" if name == "float32" else ""
+        print(f"  ratio: {theirs / middle:.0f}{target}")
+        print(f"  error of the encoded image against float64: {error:.1e}", flush=True)
         if others and precision == "float32":  # random weights: rounded logits near 0 say nothing of real masks
             apart = np.mean([np.mean(one != other) for one, other in zip(masks, others, strict=True)])
             print(f"  last masks of both ways: {apart:.1e} of the pixels differ")

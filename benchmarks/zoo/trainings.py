@@ -119,8 +119,8 @@ def list_trainings(
 def make_recipe(settings: Settings, training: Training) -> Recipe:
     """The method's recipe with the shape of the study's tasks and the changes of the settings.
 
-    Stages share the budget equally: by their recipes' epochs, which are meant for twelve times as many images, some would
-    have a fiftieth of it for the classes.
+    Stages share the budget equally: by their recipes' epochs, which are meant for twelve times as many images, some
+    would have a fiftieth of it for the classes.
     """
     card = Study(settings.study).card
     entry = find_method(training.method)

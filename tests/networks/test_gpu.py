@@ -8,7 +8,14 @@ from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from torch import nn  # noqa: E402
 
-from hardlook.networks.gpu import CudaGraphs, build_upscaling, replace_transposed_convolutions  # noqa: E402
+from hardlook.networks.gpu import (  # noqa: E402
+    CudaGraphs,
+    build_channel_norm,
+    build_upscaling,
+    copy_without_weights,
+    replace_channel_norms,
+    replace_transposed_convolutions,
+)
 from hardlook.networks.sam import build_mask_decoder  # noqa: E402
 
 NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
@@ -20,7 +27,9 @@ def test_upscaling_is_the_transposed_convolution(count, channels, filters, kerne
     plain = nn.ConvTranspose2d(channels, filters, kernel, kernel, bias=bias).double()
     image = torch.randn(count, channels, 3, 4, dtype=torch.float64)
     with torch.no_grad():
-        assert torch.allclose(build_upscaling(plain)(image), plain(image), rtol=0, atol=1e-12)
+        upscaled = build_upscaling(plain)(image)
+        assert torch.allclose(upscaled, plain(image), rtol=0, atol=1e-12)
+    assert upscaled.permute(0, 2, 3, 1).is_contiguous()
 
 
 def test_only_layers_that_allow_it_are_replaced():
@@ -47,6 +56,72 @@ def test_sam_s_decoder_gives_the_same_masks(one_thread):
         replaced, same = decoder(tokens, cells, grid)
     assert torch.equal(ious, same)
     assert (replaced - logits).abs().max() < 1e-5 * logits.abs().max()
+
+
+class ChannelsFirst(nn.LayerNorm):
+    """As transformers' SamLayerNorm."""
+
+    def __init__(self, channels, **options):
+        super().__init__(channels, **options)
+        self.data_format = "channels_first"
+
+    def forward(self, features):
+        return super().forward(features.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+def make_norm(channels):
+    torch.manual_seed(3)
+    norm = ChannelsFirst(channels, eps=1e-3)
+    nn.init.normal_(norm.weight), nn.init.normal_(norm.bias)
+    return norm
+
+
+@pytest.mark.parametrize("channels", [1, 4, 64])
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_a_norm_over_channels_is_torch_s(channels, layout):
+    norm = make_norm(channels)
+    image = (5 + torch.randn(2, channels, 6, 7) * torch.rand(2, 1, 6, 7)).to(memory_format=layout)
+    exact = make_norm(channels).double()(image.double())
+    with torch.no_grad():
+        expected, found = norm(image), build_channel_norm(norm)(image)
+    assert found.is_contiguous(memory_format=layout)
+    errors = [(one - exact).abs().max() for one in (found, expected)]
+    assert errors[0] <= 2 * errors[1] + 1e-6
+
+
+def test_a_norm_over_channels_of_another_type_is_the_plain_one():
+    norm, image = make_norm(4), torch.randn(2, 4, 6, 7)
+    other = build_channel_norm(norm)
+    assert other.weight is norm.weight
+    with torch.no_grad():
+        norm.bfloat16()
+        assert torch.equal(other(image.bfloat16()), norm(image.bfloat16()))
+        norm.double()
+        assert torch.equal(other(image.double()), norm(image.double()))
+
+
+def test_only_norms_over_few_channels_are_replaced_and_only_once():
+    network = nn.Sequential(ChannelsFirst(64), nn.Sequential(ChannelsFirst(256), ChannelsFirst(4)), nn.LayerNorm(64))
+    names = list(network.state_dict())
+    assert replace_channel_norms(network) == 2 and replace_channel_norms(network) == 0
+    kinds = [type(one).__name__ for one in (network[0], *network[1], network[2])]
+    assert kinds == ["ChannelNorm", "ChannelsFirst", "ChannelNorm", "LayerNorm"]
+    assert list(network.state_dict()) == names
+
+
+def test_a_copy_without_weights_follows_the_given_network():
+    network = nn.Sequential(nn.Linear(2, 2), nn.ModuleDict({"a": nn.Dropout(), "b": nn.BatchNorm1d(2)}))
+    other, seen = copy_without_weights(network), []
+    assert other.eval().training is other[1]["a"].training is False
+    assert network.training is network[1]["a"].training is True
+    other[1]["a"] = nn.Identity()
+    assert isinstance(network[1]["a"], nn.Dropout)
+    network[0].register_forward_hook(lambda *_: seen.append(1))
+    network[0].weight = nn.Parameter(torch.ones(2, 2))
+    network.double()
+    assert other[0](torch.ones(1, 2, dtype=torch.float64)).dtype == torch.float64
+    assert other[0].weight is network[0].weight and seen == [1]
+    assert other[1]["b"].running_mean is network[1]["b"].running_mean
 
 
 @NEEDS_GPU

@@ -115,8 +115,6 @@ def test_stages_share_a_budget_as_they_are_told():
     assert "share" not in recipe.to_json()["stages"][0] and equal.to_json()["stages"][0]["share"] == 1
 
 
-
-
 # The toolkit's names of the methods whose rows cite it, those of the stage on classes after a comma.
 TOOLKIT = {
     "adm": "ADM", "adm-kl": "ADM_KL", "atl-net": "ATLNet", "baseline": "Baseline", "baseline++": "BaselinePlus",

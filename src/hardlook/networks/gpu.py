@@ -1,10 +1,12 @@
-"""Networks on a GPU without waiting: transposed convolutions as matrix products, and calls replayed as CUDA graphs.
+"""Networks on a GPU without waiting: faster layers of the same results, and calls replayed as CUDA graphs.
 
-Both give the results of the plain network up to the last bits of float32.
+Transposed convolutions become matrix products, and layer norms over channels read their image as it lies in memory.
+All give the results of the plain network up to the last bits of float32.
 """
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
@@ -42,11 +44,11 @@ def build_upscaling(convolution: nn.ConvTranspose2d) -> nn.Module:
             self.register_buffer("bias", None if bias is None else bias.detach().repeat(rows * columns))
 
         def forward(self, image: Tensor) -> Tensor:
-            """Map (N, channels, H, W) to (N, filters, H * rows, W * columns)."""
+            """Map (N, channels, H, W) to (N, filters, H * rows, W * columns), whose channels lie last in memory."""
             count, _, height, width = image.shape
             blocks = linear(image.permute(0, 2, 3, 1), self.product, self.bias)
-            blocks = blocks.view(count, height, width, rows, columns, filters).permute(0, 5, 1, 3, 2, 4)
-            return blocks.reshape(count, filters, height * rows, width * columns)
+            blocks = blocks.view(count, height, width, rows, columns, filters).transpose(2, 3)
+            return blocks.reshape(count, height * rows, width * columns, filters).permute(0, 3, 1, 2)
 
     return Upscaling()
 
@@ -73,6 +75,67 @@ def _is_block_upscaling(layer: nn.ConvTranspose2d) -> bool:
         and tuple(layer.padding) == zero
         and tuple(layer.output_padding) == zero
     )
+
+
+def build_channel_norm(norm: nn.LayerNorm) -> nn.LayerNorm:
+    """A layer norm over the channels of (N, C, H, W), computed in float32 as the image lies in memory.
+
+    Torch's own kernel gives a block of threads to every pixel: for few channels most of them have nothing to do. Other
+    types go to that kernel. The parameters and hooks are those of the given layer.
+    """
+    import torch
+    from torch import nn
+
+    class ChannelNorm(nn.LayerNorm):
+        """Every pixel's channels, shifted to mean 0 and scaled to variance 1."""
+
+        def __init__(self) -> None:
+            nn.Module.__init__(self)
+            self.__dict__.update(vars(norm))
+            self.data_format = "any"
+
+        def forward(self, input: Tensor) -> Tensor:
+            """Map (N, C, H, W) to the same shape."""
+            if input.dtype != torch.float32:
+                return super().forward(input.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+            variance, mean = torch.var_mean(input, dim=1, correction=0, keepdim=True)
+            scaled = (input - mean) * (variance + self.eps).rsqrt()
+            return torch.addcmul(self.bias[:, None, None], scaled, self.weight[:, None, None])
+
+    return ChannelNorm()
+
+
+def replace_channel_norms(network: nn.Module, most: int = 128) -> int:
+    """Put `build_channel_norm` in place of layer norms over at most so many channels; return how many there were.
+
+    These are torch's layer norms with the `data_format` "channels_first" of transformers.
+    """
+    from torch import nn
+
+    replaced = 0
+    for module in list(network.modules()):
+        for name, child in list(module.named_children()):
+            over_channels = getattr(child, "data_format", None) == "channels_first"
+            if over_channels and isinstance(child, nn.LayerNorm) and child.normalized_shape[0] <= most:
+                setattr(module, name, build_channel_norm(child))
+                replaced += 1
+    return replaced
+
+
+def copy_without_weights(network: nn.Module) -> nn.Module:
+    """A network whose layers can be replaced, over the same parameters, buffers and hooks as the given one's.
+
+    >>> import torch
+    >>> plain = torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.ReLU())
+    >>> other = copy_without_weights(plain)
+    >>> other[1] = torch.nn.Identity()
+    >>> other[0].weight is plain[0].weight, plain[1]
+    (True, ReLU())
+    """
+    twin = copy.copy(network)
+    children = network._modules.items()
+    twin._modules = {name: None if one is None else copy_without_weights(one) for name, one in children}
+    return twin
 
 
 class CudaGraphs:

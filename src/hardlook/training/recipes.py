@@ -33,8 +33,8 @@ class StageRecipe:
     `lr` is the learning rate, `part_lr` that of parameters whose names begin with a key. A step of `episodes` has
     `tasks` tasks, an epoch `episodes` tasks; a step of the others has `batch` images, an epoch all images once. `clip`
     bounds the norm of the gradient and `ema` is the decay of the weights' moving average, 0 for neither. `accumulate`
-    splits a step into so many backward passes. `share` is the stage's part of a budget beside those of the other stages;
-    0 for all shares a budget as the recipe's epochs do.
+    splits a step into so many backward passes. `share` is the stage's part of a budget beside those of the other
+    stages; with 0 for all of them a budget is shared as the recipe's epochs are.
     """
 
     stage: str = "episodes"

@@ -5,6 +5,7 @@ Checkpoints with their authors' names give the network that transformers' own fo
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import shutil
@@ -20,10 +21,19 @@ from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.models.conformance import check_model
 from hardlook.models.interactive.prompts import PromptPolicy
 from hardlook.models.interactive.sam_frame import SamFrame
-from hardlook.models.interactive.transformers_sam import Sam, SamHQ, SamNetwork, read_config, rename_tensor
+from hardlook.models.interactive.transformers_sam import (
+    Sam,
+    SamHQ,
+    SamNetwork,
+    prepare_encoder,
+    read_config,
+    rename_tensor,
+)
 from hardlook.models.registry import build
 from hardlook.models.weights.install import get_weights_status, locate_weights
+from hardlook.networks.gpu import replace_channel_norms, replace_transposed_convolutions
 from hardlook.networks.loading import load_state_dict
+from hardlook.rclicks.cost import count_parameters
 
 torch = pytest.importorskip("torch")
 
@@ -169,6 +179,90 @@ def test_an_image_is_encoded_once(family):
     for clicks in (1, 2, 3):
         session.predict(prompts(40, 57, clicks=clicks, count=5))
     assert len(encodings) == 1
+
+
+def draw_pixels():
+    return torch.randn(1, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(5))
+
+
+def encode(encoder, pixels):
+    with torch.inference_mode():
+        output = encoder(pixels)
+    return output.last_hidden_state, *(getattr(output, "intermediate_embeddings", None) or ())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_relative_positions_are_computed_once_and_again_for_other_tables(monkeypatch, family):
+    given, pixels, calls = network(family).vision_encoder, draw_pixels(), []
+    kind = next(type(module) for module in given.modules() if hasattr(module, "get_rel_pos"))
+    plain = kind.get_rel_pos
+    expected = encode(given, pixels)
+    monkeypatch.setattr(kind, "get_rel_pos", lambda *given: calls.append(1) or plain(*given))
+    prepared = prepare_encoder(given.train(), split_products=False, least=24)
+    assert not prepared.training and given.training
+    for _ in range(2):
+        assert all(torch.equal(one, other) for one, other in zip(encode(prepared, pixels), expected, strict=True))
+    assert len(calls) == 2 * len(given.layers)
+    with torch.no_grad():
+        given.layers[0].attn.rel_pos_w.mul_(2)
+    changed = encode(prepared, pixels)
+    assert len(calls) == 2 * len(given.layers) + 1
+    assert torch.equal(changed[0], encode(given.eval(), pixels)[0]) and not torch.equal(changed[0], expected[0])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_split_products_encode_as_the_plain_layers(family):
+    given, pixels = network(family).vision_encoder, draw_pixels()
+    before = [*given.state_dict()], [type(module) for module in given.modules()]
+    prepared = prepare_encoder(given, split_products=True, least=24)
+    split = [name for name, module in prepared.named_modules() if type(module).__name__ == "SplitLinear"]
+    assert len(split) == 4 * len(given.layers)
+    assert ([*given.state_dict()], [type(module) for module in given.modules()]) == before
+    assert all(one is other for one, other in zip(prepared.parameters(), given.parameters(), strict=True))
+    assert count_parameters([given, prepared]) == count_parameters([given])
+    exact = encode(copy.deepcopy(given).double(), pixels.double())
+    for ours, theirs, true in zip(encode(prepared, pixels), encode(given, pixels), exact, strict=True):
+        assert not torch.equal(ours, theirs)
+        assert (ours - true).norm() < 3 * (theirs - true).norm()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_layers_for_gpus_give_the_same_masks(family):
+    """All that is replaced for a GPU, on the processor."""
+    image, asked = picture(40, 57), prompts(40, 57, clicks=2, count=3)
+    plain = SamNetwork(network(family)).open(image, PromptPolicy())
+    made = network(family)
+    replaced = SamNetwork(made)
+    assert replace_transposed_convolutions(made.mask_decoder) >= 2
+    assert sum(replace_channel_norms(part) for part in (made.mask_decoder, made.prompt_encoder)) >= 3
+    replaced.encoder = prepare_encoder(made.vision_encoder, split_products=True, least=24)
+    other = replaced.open(image, PromptPolicy())
+    assert replaced.encoder.layers[0].mlp.lin1._split is not None
+    states = [answer.state for answer in plain.predict(asked)]
+    asked = [replace(one, state=state) for one, state in zip(asked, states, strict=True)]
+    for one, answer in zip(other.predict(asked), plain.predict(asked), strict=True):
+        assert (one.state - answer.state).abs().max() < 1e-4 * answer.state.abs().max()
+
+
+@pytest.mark.parametrize("given", [{}, {"device": "cpu"}])
+def test_split_products_are_for_float32_on_a_gpu(folders, given):
+    with pytest.raises(OptionError, match="split_products") as raised:
+        Sam(folders["sam"], split_products=True, **given)
+    assert "device=cuda" in str(raised.value)
+    with pytest.raises(OptionError, match="split_products with precision=tf32"):
+        Sam(folders["sam"], split_products=True, device="cuda", precision="tf32")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_gpu_answers_as_the_processor_does(family, split):
+    image, asked = picture(40, 57), prompts(40, 57, clicks=2, count=3)
+    expected = SamNetwork(network(family)).open(image, PromptPolicy()).predict(asked)
+    session = SamNetwork(network(family).cuda(), split_products=split).open(image, PromptPolicy())
+    for _ in range(4):  # twice as they are, once recorded, once replayed
+        for one, answer in zip(session.predict(asked), expected, strict=True):
+            assert (one.state.cpu() - answer.state).abs().max() < 1e-4 * answer.state.abs().max()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
