@@ -156,7 +156,7 @@ def _run(given: argparse.Namespace) -> None:
 
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--results", type=Path, nargs="+", required=True, help="files results.jsonl")
+    parser.add_argument("--results", type=Path, nargs="+", required=True, help="files results.jsonl, or these as .gz")
     parser.add_argument("--csv", type=Path, help="write every score as CSV")
     parser.add_argument("--page", type=Path, help="write the tables as Markdown; without it they are printed")
     parser.add_argument("--picture", type=Path, help="write the picture as SVG")

@@ -8,8 +8,10 @@ one seed the second is unknown, and the interval is over tasks alone. Difference
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -162,11 +164,7 @@ def read_results(
     grouped: dict[Key, dict[int, dict[str, dict[str, Any]]]] = {}
     failed = []
     for path in paths:
-        try:
-            lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines() if text]
-        except (OSError, ValueError) as error:
-            raise DataError(f"no results of `run`: {error}", file=path, remedy="run the study's `run` again") from error
-        for line in lines:
+        for line in _read_lines(path):
             if (seeds and line["seed"] not in seeds) or line["backbone"] not in (backbone, TOKENS):
                 continue
             if "error" in line:
@@ -193,11 +191,21 @@ def read_results(
             method, first[0]["family"], correlation, tuple(whole), sums, tuple(first)
         )
     if not found:
-        lines = [json.loads(text) for path in paths for text in path.read_text(encoding="utf-8").splitlines() if text]
+        lines = [line for path in paths for line in _read_lines(path)]
         held = sorted({f"{line['set']} by {line['backbone']}" for line in lines if "set" in line})
         what = f"no results on {test_set!r} by {backbone}"
         raise DataError(what, file=paths[0], remedy=f"there are results on {', '.join(held)}")
     return found, failed
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file of results, which may be compressed (`.gz`)."""
+    try:
+        stored = path.read_bytes()
+        text = (gzip.decompress(stored) if path.suffix == ".gz" else stored).decode()
+        return [json.loads(line) for line in text.splitlines() if line]
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise DataError(f"no results of `run`: {error}", file=path, remedy="run the study's `run` again") from error
 
 
 def _sum(line: Mapping[str, Any]) -> Sums:

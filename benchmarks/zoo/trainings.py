@@ -211,6 +211,7 @@ def train_and_test(settings: Settings, training: Training, deadline: float = 0.0
         "shots": recipe.shots,
         "queries": recipe.queries,
         "images": sum(stage["images"] for stage in trained.card["stages"]),
+        "stages": {stage["stage"]: stage["images"] for stage in trained.card["stages"]},
         "steps": trained.card["steps"],
         "parameters": trained.card["parameters"],
         "selected": trained.card["selected"],

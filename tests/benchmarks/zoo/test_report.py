@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -198,3 +199,20 @@ def test_some_seeds_can_be_chosen(tmp_path):
     path = write(tmp_path / "r.jsonl", make_lines("protonet", (0.6, 0.7, 0.5, 0.4), seeds=(0, 1, 2)))
     assert read_results([path], "caltech101", (0, 2))[0]["protonet", 0.0].seeds == (0, 2)
     assert "1 trainings (seeds 1)" in write_report([path], seeds=(1,))
+
+
+def test_the_published_scores_are_those_of_the_stored_results(tmp_path):
+    root = Path(__file__).parents[3]
+    stored = root / "benchmarks/zoo/results.jsonl.gz"
+    text = write_report([stored], csv_path=tmp_path / "scores.csv")
+    assert (tmp_path / "scores.csv").read_bytes() == (root / "docs/zoo-scores.csv").read_bytes()
+    write_report([stored], csv_path=tmp_path / "pacs.csv", test_set="pacs")
+    assert (tmp_path / "pacs.csv").read_bytes() == (root / "docs/zoo-pacs-scores.csv").read_bytes()
+    page = (root / "docs/zoo.md").read_text()
+    tables = [line for line in text.splitlines() if line.startswith("| ")]
+    assert len(tables) > 130 and all(line in page for line in tables)
+    damaged = tmp_path / "damaged.jsonl.gz"
+    damaged.write_bytes(stored.read_bytes()[:-1000])
+    with pytest.raises(DataError, match="no results of `run`") as raised:
+        write_report([damaged])
+    assert "damaged" in str(raised.value)
