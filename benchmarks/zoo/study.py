@@ -87,7 +87,7 @@ def _add_predictions(residuals: Pixels) -> Pixels:
 def _predict(left: Values, above: Values, corner: Values) -> Values:
     """The prediction of lossless JPEG (LOCO-I): of left, above and left + above - corner the one in the middle."""
     low, high = np.minimum(left, above), np.maximum(left, above)
-    return np.clip(left + above - corner, low, high)
+    return np.asarray(np.clip(left + above - corner, low, high))
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
