@@ -20,10 +20,15 @@ SALT = os.environ.get("HARDLOOK_GOLDEN_SALT", "shared:")
 DIFFERENCES = {}
 
 
+def find_folder(part):
+    """Where the goldens `part`, such as few_shot, would be."""
+    shared = Path(os.environ.get("HARDLOOK_TEST_DATA", REPOSITORY.parent / "shared"))
+    return Path(os.environ.get("HARDLOOK_GOLDENS", shared / "reference" / "networks")) / part
+
+
 def goldens_folder(part):
     """The folder of goldens `part`, such as few_shot; skips with the reason where there is none."""
-    shared = Path(os.environ.get("HARDLOOK_TEST_DATA", REPOSITORY.parent / "shared"))
-    folder = Path(os.environ.get("HARDLOOK_GOLDENS", shared / "reference" / "networks")) / part
+    folder = find_folder(part)
     if not folder.is_dir():
         pytest.skip(f"no goldens at {folder}; set HARDLOOK_GOLDENS to the folder that holds {part}/")
     return folder

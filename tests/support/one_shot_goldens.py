@@ -4,14 +4,33 @@ import re
 
 import numpy as np
 import torch
-from goldens import DIFFERENCES, fill
+from goldens import DIFFERENCES, fill, find_folder
 
 PREFIX = "module."
+BACKBONES = {"r50": "resnet50", "r101": "resnet101", "vgg16": "vgg16"}
+
+
+def list_goldens(network):
+    """The names of a network's goldens, such as pfenet_r50; that name where there is none, to be skipped."""
+    found = sorted(path.stem for path in find_folder("one_shot").glob(f"{network}_*.json"))
+    return [name for name in found if name.partition("_")[2] in BACKBONES] or [f"{network}_r50"]
+
+
+def find_backbone(golden):
+    """Our name of the backbone that a golden is named after; VGG16 of PFENet and RePRI has batch normalisation."""
+    network, _, short = golden.name.partition("_")
+    return "vgg16-bn" if short == "vgg16" and network in ("pfenet", "repri") else BACKBONES[short]
 
 
 def find_prefix(golden):
     """What the names of a golden's parameters begin with, beyond those of the network: `module.` or nothing."""
     return PREFIX if all(name.startswith(PREFIX) for name in golden.parameters()) else ""
+
+
+def find_classes(arrays):
+    """The number of each episode's class within its fold, whichever that is."""
+    (name,) = (name for name in arrays if name.startswith("class_index"))
+    return arrays[name]
 
 
 def fill_network(network, golden):
@@ -22,7 +41,7 @@ def fill_network(network, golden):
     fill(network, prefix=prefix)
     for words, factor in golden.facts["fill"]["factors"]:
         ends = re.match("names ending in '(.*)'$", words)
-        named = words.split(" and ")
+        named = re.split(" and |, ", words)
         chosen = [name for name, _ in own if (name.endswith(ends[1]) if ends else name in named)]
         assert chosen, words
         for name in chosen:

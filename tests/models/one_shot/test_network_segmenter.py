@@ -10,10 +10,12 @@ from tiny_one_shot import TinyNetwork, train_tiny, use_tiny  # noqa: E402
 
 from hardlook.errors import ModelError, OptionError  # noqa: E402
 from hardlook.models.one_shot import network_segmenter as module  # noqa: E402
-from hardlook.models.one_shot.network_segmenter import RPMM, HSNet, PFENet, RePRI, SimPropNet  # noqa: E402
+from hardlook.models.one_shot.network_segmenter import PMM, RPMM, HSNet, PFENet, RePRI, SimPropNet  # noqa: E402
 from hardlook.models.registry import build  # noqa: E402
 from hardlook.models.roles import Support  # noqa: E402
-from hardlook.networks.one_shot.catalogue import list_networks  # noqa: E402
+from hardlook.networks.one_shot.catalogue import find_network, list_networks  # noqa: E402
+from hardlook.networks.one_shot.evaluation import vote  # noqa: E402
+from hardlook.networks.one_shot.pfenet import PFENet as Network  # noqa: E402
 from hardlook.training.one_shot_recipes import change_one_shot_recipe, find_one_shot_recipe  # noqa: E402
 
 
@@ -133,6 +135,42 @@ def test_published_files_load_by_name_and_others_are_explained(tmp_path, tiny):
         PFENet(weights=str(path), size=65)
 
 
+@pytest.mark.parametrize("wrong", ["twice", "whole"])
+def test_files_whose_weights_are_there_twice_or_are_whole_numbers_are_refused(tmp_path, tiny, wrong):
+    path = tmp_path / "fold0.pth"
+    state = {f"module.{name}": value for name, value in TinyNetwork().state_dict().items()}
+    other = {
+        "twice": {name.removeprefix("module."): 0 * value for name, value in state.items()},
+        "whole": {name: value.to(torch.int32) for name, value in state.items()},
+    }
+    torch.save({"state_dict": {**state, **other[wrong]}}, path)
+    with pytest.raises(ModelError, match={"twice": "with and without module", "whole": "whole numbers"}[wrong]):
+        PFENet(weights=str(path), size=65)
+
+
+def test_options_that_a_file_does_not_tell_reach_the_network(hardlook, tmp_path):
+    path = tmp_path / "fold0.pth"
+    torch.save({"state_dict": Network("resnet50-keras").state_dict()}, path)
+    given = {"weights": str(path), "backbone": "resnet50-keras", "size": 65}
+    assert PFENet(**given).net.bins == (60, 30, 15, 8)
+    assert PFENet(**given, options="bins=1.0 0.5 0.25 0.125").net.bins == (1.0, 0.5, 0.25, 0.125)
+    for options, match in (("bin=1", "has no option 'bin'"), ("bins", "no NAME=VALUE")):
+        with pytest.raises(OptionError, match=match):
+            PFENet(**given, options=options)
+    with pytest.raises(OptionError, match="only for files"):
+        PFENet(weights="random:0", options="bins=1")
+    folder = tmp_path / "out"
+    done = hardlook("weights", "import", path, "--as", "pfenet-resnet50-keras", "--out", folder)
+    assert not done.code
+    assert PFENet(weights=str(folder), options="bins=1.0 0.5 0.25 0.125").net.bins == (1.0, 0.5, 0.25, 0.125)
+
+
+def test_options_of_a_trained_folder_are_its_own(tiny, tmp_path):
+    train_tiny(tmp_path, change_one_shot_recipe(find_one_shot_recipe("hsnet"), {"size": 33, "batch": 2}))
+    with pytest.raises(OptionError, match="has its own"):
+        HSNet(weights=str(tmp_path), options="steps=3")
+
+
 def test_an_imported_file_is_a_model(hardlook, tmp_path, tiny):
     state = {f"module.{name}": value for name, value in TinyNetwork().state_dict().items()}
     torch.save({"state_dict": state}, tmp_path / "fold0.pth")
@@ -200,6 +238,39 @@ def test_readings_differ_in_the_way_back_and_in_the_network(tiny):
     assert sound.code_fingerprint() != released.code_fingerprint()
 
 
+def test_hsnet_as_released_votes_at_the_size_of_the_image(one_thread):
+    model = HSNet(weights="random:0", backbone="resnet50-keras", size=97, reading="released")
+    torch.manual_seed(0)
+    for part in model.net.hpn_learner.modules():
+        if isinstance(part, torch.nn.Conv2d):
+            torch.nn.init.normal_(part.weight, std=0.1)
+    query, *others = scenes(4)
+    supports = [shown(one) for one in others]
+    [mask] = model.segment_queries([query.image], [supports])
+
+    def prepare(image):
+        return model.rule.prepare(torch.from_numpy(image.copy()).movedim(-1, 0))
+
+    masks = torch.stack([model.rule.prepare_mask(torch.from_numpy(one.mask.astype(np.uint8))) for one in supports])
+    with torch.no_grad():
+        described = model.net.describe(model.net.encode(torch.stack([prepare(one.image) for one in supports])), masks)
+        features = model.net.encode(prepare(query.image)[None])
+        logits = model.net.match_shots(features, tuple(one[None] for one in described), query.image.shape[:2])
+    assert np.array_equal(mask, vote(logits.argmax(2), released=True)[0].numpy())
+    assert 0 < mask.mean() < 1
+
+
+@pytest.mark.parametrize("kind", [PMM, RPMM])
+def test_a_released_mixture_has_the_same_start_in_every_run(tmp_path, one_thread, kind):
+    path = tmp_path / "fold0.pth.tar"
+    torch.save({"state_dict": find_network(kind.network).load().build("resnet50-keras").state_dict()}, path)
+    given = {"weights": str(path), "backbone": "resnet50-keras", "size": 33, "reading": "released"}
+    first, second = kind(**given), kind(**given)
+    assert first.net.released and first.net.starts
+    for count, start in first.net.starts.items():
+        assert torch.equal(start, second.net.starts[count])
+
+
 @pytest.mark.parametrize("trained", ["paper", "released"])
 def test_the_reading_of_a_folder_is_the_one_that_is_asked_for(tiny, tmp_path, trained):
     """HSNet votes over several supports in one of them; a folder holds its training's reading, which is another one."""
@@ -219,7 +290,6 @@ def test_the_prior_of_imagenet_features_lies_on_the_object(shared_data, one_thre
     from hardlook.errors import DataError
     from hardlook.models.weights.resnet50_keras import read_resnet50
     from hardlook.networks.one_shot.evaluation import InputRule
-    from hardlook.networks.one_shot.pfenet import PFENet as Network
     from hardlook.networks.one_shot.pfenet import compute_prior
 
     try:

@@ -31,10 +31,16 @@ def test_the_loss_needs_the_training_classes():
 
 @pytest.mark.parametrize("case", list_cases("can"))
 def test_equals_the_released_code(case):
-    golden, side = read_golden("few_shot", "method_can"), 10 if "10x10" in case else 5
-    check_episode_case(golden, case, lambda: CAN(side=side))
-    method, episodes = fill(CAN(side=side)).double().train(), read_episodes(golden, case)
+    golden = read_golden("few_shot", "method_can")
+    classes, channels = golden.parameters(case)["cam_layer.classifier.weight"][:2]
+    side = golden.facts["cases"][case]["input"]["shape_of_one"][1]
+
+    def make():
+        return CAN(channels=channels, classes=classes, side=side)
+
+    check_episode_case(golden, case, make)
+    method, episodes = fill(make()).double().train(), read_episodes(golden, case)
     _, query = method.attend(episodes)
-    own = query[0, torch.arange(20), episodes.labels[0]]
+    own = query[0, torch.arange(query.shape[1]), episodes.labels[0]]
     scores = method.class_scores(own).mT.unflatten(-1, (side, side))
     golden.check(f"{case}/train_logits", scores)

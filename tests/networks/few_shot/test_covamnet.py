@@ -39,6 +39,6 @@ def test_the_released_divisor_does_not_grow_with_the_shots():
 
 @pytest.mark.parametrize("case", list_cases("covamnet"))
 def test_equals_the_released_code(case):
-    side = 10 if "10x10" in case else 5
     golden = read_golden("few_shot", "method_covamnet")
+    side = golden.facts["cases"][case]["input"]["shape_of_one"][1]
     check_episode_case(golden, case, lambda: CovaMNet(side=side, dropout=0, released=True))

@@ -30,21 +30,22 @@ def test_equals_the_released_code(case):
     """The rows of the released scores are not class-major: query slow, class fast."""
     golden = read_golden("few_shot", "method_cpea")
     support, query = golden.episode(case)
-    query = query.unflatten(1, (5, -1)).transpose(1, 2).flatten(1, 2)
-    labels = torch.arange(5).repeat(query.shape[1] // 5)[None]
-    method = CPEA(dropout=0)
+    ways = support.shape[1]
+    query = query.unflatten(1, (ways, -1)).transpose(1, 2).flatten(1, 2)
+    labels = torch.arange(ways).repeat(query.shape[1] // ways)[None]
+    method = CPEA(channels=query.shape[3], patches=query.shape[2] - 1, dropout=0)
     golden.check_names(method, case)
     fill(method).double()
     for features in (support, query):
         features.requires_grad_()
-    episodes = Episodes(support, query, labels, torch.tensor([CLASSES]))
+    episodes = Episodes(support, query, labels, torch.tensor([CLASSES[:ways]]))
     loss, scores = method.train().loss(episodes)
     golden.check(f"{case}/logits", scores[0])
     golden.check(f"{case}/train_logits", scores[0])
     golden.check_value(case, "loss", loss.detach())
     loss.backward()
     # The gradient of the features is stored in the order of the episode that was fed: class-major.
-    asked = query.grad[0].unflatten(0, (-1, 5)).transpose(0, 1)
+    asked = query.grad[0].unflatten(0, (-1, ways)).transpose(0, 1)
     joined = torch.cat([support.grad[0], asked], 1).flatten(0, 1)
     golden.check(f"{case}/grad_input", joined)
     golden.check_value(case, "grad_input_norm", joined.norm())

@@ -35,6 +35,13 @@ def test_a_single_support_is_doubled_by_its_mirror_image_or_as_released_by_rever
     assert DSN().embed(Episodes(images.repeat(1, 1, 2, 1, 1, 1), images[:, 0])).shots == 2
 
 
+def test_the_channels_of_vectors_are_reversed_too():
+    """Not their order in the task: features fed in place of images."""
+    support, query = torch.tensor([[[[1.0, 2, 3]], [[9, 8, 7]]]]), torch.zeros(1, 1, 3)
+    found = DSN(released=True).embed(Episodes(support, query)).support
+    assert found[0].tolist() == [[[1, 2, 3], [3, 2, 1]], [[9, 8, 7], [7, 8, 9]]]
+
+
 def test_equal_supports_have_finite_gradients():
     support = torch.ones(1, 2, 3, 4, requires_grad=True)
     loss, _ = DSN().loss(Episodes(support, torch.randn(1, 2, 4), torch.tensor([[0, 1]])))

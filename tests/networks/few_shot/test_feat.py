@@ -53,9 +53,10 @@ def test_a_method_without_training_classes_says_so():
 
 @pytest.mark.parametrize("case", list_cases("feat", choose=lambda case: not case.startswith("pretrain")))
 def test_equals_the_released_code(case):
-    channels, temperatures = (640, (64, 32)) if "d640" in case else (64, (1, 1))
-    options = {"channels": channels, "temperature": temperatures[0], "temperature2": temperatures[1], **DRY}
     golden = read_golden("few_shot", "method_feat")
+    channels = golden.facts["cases"][case]["input"]["shape_of_one"][0]
+    temperatures = (64, 32) if channels == 640 else (1, 1)
+    options = {"channels": channels, "temperature": temperatures[0], "temperature2": temperatures[1], **DRY}
     check_episode_case(golden, case, lambda: FEAT(balance=0.5, released=True, **options))
 
 

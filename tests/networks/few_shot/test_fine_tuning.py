@@ -72,7 +72,7 @@ def test_heads_trained_on_the_support_equal_the_released_ones(name, case):
         training = HeadTraining(**given, order=order)
         golden.check(f"{case}/{array}", training.classify(episodes)[0])
     training = HeadTraining(**given, order=in_order)
-    head = training.fit(episodes.support.flatten(1, 2), episodes.support_labels(), 5, [""])
+    head = training.fit(episodes.support.flatten(1, 2), episodes.support_labels(), episodes.ways, [""])
     for name_of_tensor, values in head.items():
         golden.check(f"{case}/inner_after:{prefix}{name_of_tensor}", values[0])
 
@@ -83,7 +83,9 @@ TRAINING_CASES = [(name, case) for name, case in HEAD_CASES if name != "s2m2"]
 @pytest.mark.parametrize(("name", "case"), TRAINING_CASES)
 def test_the_loss_on_classes_equals_the_released_one(name, case):
     golden = read_golden("few_shot", f"method_{name}")
-    made = HEADS[name][0](channels=640 if "d640" in case else 64)
+    channels = golden.facts["cases"][case]["input"]["shape_of_one"][0]
+    classes = next(iter(golden.parameters(case).values()))[0]
+    made = HEADS[name][0](channels=channels, classes=classes)
     golden.check_names(made, case)
     method = fill(made).double()
     rows, labels = joined(read_episodes(golden, case))
@@ -96,13 +98,14 @@ def test_the_loss_on_classes_equals_the_released_one(name, case):
     golden.check_gradients(case, method)
 
 
-@pytest.mark.parametrize("case", ["train_simple", "train_distill"])
+@pytest.mark.parametrize("case", list_cases("rfs", choose=lambda case: case.startswith("train")))
 def test_rfs_trains_as_released(case):
     golden = read_golden("few_shot", "method_rfs")
-    method = Rfs(distilled=case == "train_distill")
+    classes, channels = golden.parameters(case)["classifier.weight"]
+    method = Rfs(channels=channels, classes=classes, distilled=case == "train_distill")
     golden.check_names(method, case)
     fill(method).double()
-    rows, labels = joined(read_episodes(golden, "d64/1shot"))
+    rows, labels = joined(read_episodes(golden, f"d{channels}/1shot"))
     rows.requires_grad_()
     loss, scores = method.train().class_loss(rows, labels)
     golden.check(f"{case}/train_logits", scores)
@@ -121,16 +124,20 @@ def test_logistic_regression_is_the_registered_learner(name, case):
     assert {"rfs": Rfs, "skd": Skd}[name].learner == "logistic"
     episodes = read_episodes(golden, case, torch.float32)
     support, query = episodes.support[0].flatten(0, 1).numpy(), episodes.query[0].numpy()
-    episode = Episode(support, episodes.support_labels().numpy(), query, ways=5)
+    episode = Episode(support, episodes.support_labels().numpy(), query, ways=episodes.ways)
     [scores] = build_model("logistic", role="few-shot-learner").classify([episode])
     expected = golden.arrays[f"{case}/decision"]
     centred = scores - scores.mean(1, keepdims=True)
     # scikit-learn stops at a gradient of 1e-4; both are close to the same minimum.
     np.testing.assert_allclose(centred, expected - expected.mean(1, keepdims=True), atol=2e-3)
-    assert np.array_equal(scores.argmax(1), golden.arrays[f"{case}/predicted"])
+    # What is nearly a tie goes either way.
+    best = np.sort(expected, 1)
+    decided = best[:, -1] - best[:, -2] > 2e-3
+    assert decided.mean() > 0.8
+    assert np.array_equal(scores.argmax(1)[decided], golden.arrays[f"{case}/predicted"][decided])
 
 
-@pytest.mark.parametrize("case", ["train_gen0", "train_gen1"])
+@pytest.mark.parametrize("case", list_cases("skd", choose=lambda case: case.startswith("train")))
 def test_skd_trains_as_released(case):
     golden = read_golden("few_shot", "method_skd")
     given = golden.facts["cases"][case]["input"]
@@ -180,6 +187,9 @@ def test_pre_training_of_meta_baseline_equals_the_released_code():
     method = fill(MetaBaseline(classes=64), special={"temp": plus(10)}).double()
     loss, _ = method.class_loss(*joined(read_episodes(golden, "d64/1shot")))
     golden.check_value("pretrain_d64", "loss", loss.detach())
+    with torch.no_grad():
+        method.temp.fill_(1)  # the validation has no temperature
+        golden.check("pretrain_d64/val_logits", method.eval().classify(read_episodes(golden, "d64/1shot"))[0])
 
 
 @pytest.mark.parametrize("case", list_cases("meta_baseline_kendall"))
@@ -221,6 +231,20 @@ def test_heads_are_drawn_from_the_key_and_not_from_the_place():
     torch.testing.assert_close(together[1:], alone)
     other = training.classify(Episodes(support[1:], query[1:], keys=("c",)))
     assert not torch.allclose(alone, other)
+
+
+@pytest.mark.parametrize("kind", [Rfs, Skd])
+def test_scores_are_softened_by_a_temperature_in_the_distillation(kind):
+    """Two classes, scores of 3 and 0 against a teacher's 0 and 0: by hand at two temperatures."""
+    scores, teacher, losses = torch.tensor([[3.0, 0.0]]), torch.zeros(1, 2), {}
+    for temperature in (4.0, 2.0):
+        method = kind(torch.nn.Identity(), channels=2, classes=2, temperature=temperature, distilled=True)
+        method.score_by_teacher = lambda images: teacher
+        losses[temperature] = float(method.distil(scores, scores))
+        odds = np.log1p(np.exp(3 / temperature))
+        expected = temperature**2 * (np.log(0.5) + (odds - 3 / temperature + odds) / 2)
+        assert losses[temperature] == pytest.approx(expected, rel=1e-5)
+    assert losses[2.0] != pytest.approx(losses[4.0], rel=0.05)
 
 
 def test_a_teacher_stays_as_it_is():

@@ -11,11 +11,11 @@ from hardlook.networks.few_shot.ifsl_matchingnet import AttentionLstm, IfslMatch
 from hardlook.networks.few_shot.method import Episodes
 
 
-def make_released(options):
+def make_released(options, channels):
     """The method of a golden's options, its mean features by the rule."""
     counterfactual = None if not options["use_counterfactual"] else "zero" if options["x_zero"] else "mean"
     method = IfslMatchingNet(
-        channels=64,
+        channels=channels,
         classes=options["class_num"],
         splits=options["n_splits"],
         scale=options["temp"],
@@ -28,9 +28,9 @@ def make_released(options):
         counterfactual=counterfactual,
         released=True,
     )
-    features = torch.from_numpy(rule_value("utils.features", (64, 64)).astype(np.float32))
+    features = torch.from_numpy(rule_value("utils.features", (options["class_num"], channels)).astype(np.float32))
     # The released weights lack them.
-    for name, value in (("features", features), ("count", torch.ones(64))):
+    for name, value in (("features", features), ("count", torch.ones(len(features)))):
         method.utils.register_buffer(name, value, persistent=False)
     return method
 
@@ -38,7 +38,9 @@ def make_released(options):
 @pytest.mark.parametrize("case", list_cases("matchingnet_ifsl"))
 def test_equals_the_released_code(case):
     golden = read_golden("few_shot", "method_matchingnet_ifsl")
-    check_episode_case(golden, case, lambda: make_released(golden.facts["cases"][case]["options"]))
+    facts = golden.facts["cases"][case]
+    channels = facts["input"]["shape_of_one"][0]
+    check_episode_case(golden, case, lambda: make_released(facts["options"], channels))
 
 
 def make(**options):

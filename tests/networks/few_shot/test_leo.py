@@ -7,6 +7,7 @@ import pytest
 import torch
 from few_shot_goldens import check_episode_case, list_cases
 from goldens import read_golden
+from torch.nn.functional import cross_entropy
 
 from hardlook.networks.few_shot.leo import Leo
 from hardlook.networks.few_shot.method import Episodes
@@ -19,22 +20,47 @@ def draw_zeros(shape, **options):
 class Leo31337(Leo):
     """Each inner loop begins with the generator of the goldens."""
 
-    def adapt(self, features):
+    def adapt(self, features, **options):
         rng = np.random.Generator(np.random.PCG64(31337))
 
-        def noise(shape, **options):
-            return torch.from_numpy(rng.standard_normal(tuple(shape)).astype(np.float32)).to(**options)
+        def noise(shape, **kind):
+            return torch.from_numpy(rng.standard_normal(tuple(shape)).astype(np.float32)).to(**kind)
 
         self.noise = noise
-        return super().adapt(features)
+        return super().adapt(features, **options)
 
 
 @pytest.mark.parametrize("case", list_cases("leo"))
 def test_equals_the_released_code(case):
     made = Leo31337 if "pcg" in case else Leo
     golden = read_golden("few_shot", "method_leo")
-    # The released inner loop adds its own gradients to those of the features, which are frozen in training.
-    check_episode_case(golden, case, lambda: made(channels=64, latent=16, noise=draw_zeros), inputs=False)
+    latent, channels = golden.parameters(case)["encoder.encoder_func.weight"]
+    options = {"channels": channels, "latent": latent, "noise": draw_zeros, "released": True}
+    check_episode_case(golden, case, lambda: made(**options))
+
+
+def test_released_adds_the_gradients_of_the_inner_losses_to_those_of_supports_alone():
+    """No step's loss sees queries or, at a rate of 0 without latent steps, more than the decoded weights."""
+    rng = torch.Generator().manual_seed(0)
+    support = torch.randn(2, 3, 2, 6, generator=rng, dtype=torch.float64)
+    query, labels = torch.randn(2, 3, 6, generator=rng, dtype=torch.float64), torch.tensor([[0, 1, 2], [2, 1, 0]])
+    found = {}
+    for released in (False, True):
+        torch.manual_seed(0)
+        options = {"latent": 4, "noise": draw_zeros, "latent_steps": 0, "steps": 3, "inner_rate": 0.0}
+        method = Leo(channels=6, **options, released=released).double()
+        given = [part.clone().requires_grad_() for part in (support, query)]
+        loss, _ = method.loss(Episodes(*given, labels))
+        loss.backward()
+        found[released] = [loss.detach(), *(part.grad for part in given), method.encoder.encoder_func.weight.grad]
+    for number in (0, 2, 3):
+        torch.testing.assert_close(found[True][number], found[False][number])
+    given = support.clone().requires_grad_()
+    weights, _ = method.decoder(method.encoder(given)[0])
+    scores = given.flatten(1, 2) @ weights.mT
+    losses = [cross_entropy(scores[task], torch.arange(3).repeat_interleave(2)) for task in range(2)]
+    (expected,) = torch.autograd.grad(3 * sum(losses), given)
+    torch.testing.assert_close(found[True][1] - found[False][1], expected)
 
 
 def test_a_task_does_not_see_the_others_and_the_backbone_freezes():

@@ -31,7 +31,7 @@ def test_scores_are_probabilities_and_a_support_finds_its_class():
 @pytest.mark.parametrize("case", list_cases("mcl", choose=lambda case: not case.startswith("r2d2")))
 def test_equals_the_released_code(case):
     golden = read_golden("few_shot", "method_mcl")
-    check_episode_case(golden, case, lambda: MCL(katz=0.999 if "640" in case else 0.5))
+    check_episode_case(golden, case, lambda: MCL(katz=0.999 if "map640" in case else 0.5))
 
 
 @pytest.mark.parametrize("case", list_cases("mcl", choose=lambda case: case.startswith("r2d2")))

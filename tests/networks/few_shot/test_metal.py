@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from few_shot_goldens import check_images_case, list_cases
+from goldens import read_golden
 
 from hardlook.networks.backbones import build_backbone
 from hardlook.networks.few_shot.metal import Metal
@@ -13,7 +14,15 @@ from hardlook.networks.few_shot.method import Episodes
 
 @pytest.mark.parametrize("case", list_cases("metal"))
 def test_equals_the_released_code(case):
-    make = lambda: Metal(build_backbone("conv64f"), channels=64, released=True)  # noqa: E731
+    parameters = read_golden("few_shot", "method_metal").parameters(case)
+    ways, channels = parameters["classifier.layers.0.weight"]
+    # A loss network for each inner step; five in training.
+    most = len({name.split(".")[2] for name in parameters if name.startswith("meta_loss.layer_dict.")})
+
+    def make():
+        backbone = build_backbone("conv64f")
+        return Metal(backbone, channels=channels, ways=ways, steps=min(5, most), test_steps=most, released=True)
+
     check_images_case("metal", case, make, {"logits": {}})
 
 

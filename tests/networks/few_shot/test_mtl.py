@@ -1,5 +1,8 @@
 """MTL: the released code on features and on Conv64F with scaled convolutions; stages; pre-training."""
 
+import re
+
+import numpy as np
 import pytest
 import torch
 from few_shot_goldens import check_episode_case, check_images_case, list_cases, read_episodes
@@ -15,11 +18,17 @@ SHARED = {
 }
 
 
-@pytest.mark.parametrize("case", list_cases("mtl", choose=lambda case: case.startswith("d64_")))
+def read_options(golden, case):
+    """Sizes from the parameters of a case, the number of steps from its name."""
+    ways, channels = golden.parameters(case)["base_learner.fc1_w"]
+    return {"channels": channels, "ways": ways, "steps": int(re.search(r"_(\d+)steps", case)[1])}
+
+
+@pytest.mark.parametrize("case", list_cases("mtl", choose=lambda case: re.match(r"d\d+_", case)))
 def test_equals_the_released_code_on_features(case):
-    steps = 100 if "100" in case else 10
     golden = read_golden("few_shot", "method_mtl")
-    check_episode_case(golden, case, lambda: Mtl(channels=64, steps=steps), special=SHARED)
+    options = read_options(golden, case)
+    check_episode_case(golden, case, lambda: Mtl(**options), special=SHARED)
 
 
 def scales(method):
@@ -28,8 +37,10 @@ def scales(method):
 
 @pytest.mark.parametrize("case", list_cases("mtl", choose=lambda case: case.startswith("conv64f")))
 def test_equals_the_released_code_on_scaled_convolutions(case):
+    options = read_options(read_golden("few_shot", "method_mtl"), case)
+
     def make():
-        method = Mtl(build_backbone("conv64f"), channels=64)
+        method = Mtl(build_backbone("conv64f"), **options)
         method.start_stage("episodes")
         return method
 
@@ -49,6 +60,13 @@ def test_pre_training_equals_the_released_code():
     golden.check_value("pretrain_d64", "loss", loss.detach())
     loss.backward()
     golden.check("pretrain_d64/grad:pre_fc.2.bias", method.pre_fc[2].bias.grad)
+    # The released validation makes a learner for each episode, which takes a hundred steps.
+    for ours, theirs in (("fc1_w", "weight"), ("fc1_b", "bias")):
+        start = method.base_learner.get_parameter(ours)
+        values = rule_value(f"base_learner.{theirs}", tuple(start.shape)).astype(np.float32)
+        start.data.copy_(torch.from_numpy(values))
+    method.steps = 100
+    golden.check("pretrain_d64/val_logits", method.eval().classify(episodes)[0])
 
 
 def test_stages_train_convolutions_then_their_scales():

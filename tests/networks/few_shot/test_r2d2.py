@@ -7,6 +7,7 @@ from few_shot_goldens import check_episode_case, list_cases
 from goldens import plus, read_golden
 from sklearn.linear_model import Ridge
 
+from hardlook.networks.few_shot.meta_baseline import MetaBaseline
 from hardlook.networks.few_shot.method import Episodes
 from hardlook.networks.few_shot.r2d2 import R2D2
 
@@ -15,6 +16,11 @@ from hardlook.networks.few_shot.r2d2 import R2D2
 def test_equals_the_released_code(case):
     special = {"classifier.alpha": plus(1), "classifier.gamma": plus(50)}
     check_episode_case(read_golden("few_shot", "method_r2d2"), case, R2D2, special=special)
+
+
+def test_whole_numbers_are_taken_for_learned_values():
+    assert R2D2(regularisation=50).classifier.gamma.dtype == torch.float32
+    assert MetaBaseline(temperature=10).temp.dtype == torch.float32
 
 
 def test_is_ridge_regression_without_intercept():

@@ -54,7 +54,7 @@ def test_scores_and_loss_equal_the_released_code(case):
     """A score of each class, as a convolution over four axes in float64 takes long, and the loss in float32."""
     golden = read_golden("few_shot", "method_renet")
     episodes = read_episodes(golden, case)
-    method = RENet(channels=episodes.query.shape[2])
+    method = RENet(channels=episodes.query.shape[2], classes=golden.parameters(case)["fc.bias"][0])
     golden.check_names(method, case)
     fill(method).double().eval()
     with torch.no_grad():
@@ -74,6 +74,9 @@ def test_equals_the_released_code(case):
         def loss(self, episodes):
             return super().loss(episodes, ordinary_batch(golden, case))
 
-    check_episode_case(golden, case, WithBatch, float32=False)
+    classes, channels = golden.parameters(case)["fc.weight"]
+    check_episode_case(golden, case, lambda: WithBatch(channels=channels, classes=classes), float32=False)
+    if f"{case}/encode_first3" not in golden.arrays:
+        return
     features = fill(RENet()).double().eval().embed(read_episodes(golden, case))
     golden.check(f"{case}/encode_first3", torch.cat([features.support[0, 0], features.query[0, :2]]))

@@ -25,7 +25,8 @@ def test_equals_the_released_code(case):
 
     def make():
         noise = draw_zeros if "zero" in case else draw_pcg()
-        method = Versa(channels=64, width=32, dropout=0.0, noise=noise)
+        width, channels = golden.parameters(case)["h.0.weight"]
+        method = Versa(channels=channels, width=width, dropout=0.0, noise=noise)
         if "pcg" in case:
             # Each call of the golden begins with the same generator.
             scores = method.sample_scores

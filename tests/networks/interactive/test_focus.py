@@ -142,6 +142,15 @@ def test_the_refiner_sees_the_region_its_clicks_and_its_box(opened):
     assert (state.probabilities[:top] < 0.2).all()
 
 
+def test_the_refiner_sees_all_clicks_whatever_the_limit(opened):
+    settings = replace(opened.settings, clicks_limit=1)
+    limited = Predictor(Painter(), settings).open(np.zeros((100, 200, 3), np.uint8))
+    clicks = [(50, 100, True), (52, 104, True), (10, 10, False)]
+    limited.predict([Course(clicks)])
+    points = limited.predictor.network.refined[0][1]
+    assert points[0, :, 2].tolist() == [0, 1, 2, -1]
+
+
 def test_regions_of_several_courses_go_together_and_late_ones_keep_the_rest(opened):
     early, late = [(50, 100, True)], [(20, 30, True)] * 11
     first = opened.predict([Course(early), Course(late[:10])])

@@ -196,6 +196,16 @@ def test_an_empty_mask_keeps_the_whole_picture_in_our_reading():
     assert found["released"].probabilities[: crop[0]].sum() == 0
 
 
+@pytest.mark.parametrize(("every_click", "calls"), [(False, 2), (True, 1)])
+def test_a_small_first_crop_is_looked_at_again_unless_crops_are_always_renewed(picture, every_click, calls):
+    # As released: RITM's predictor looks again, FocalClick's, CDNet's and GPCIS's do not.
+    watched = Watched(Probe(0.9))
+    settings = PredictorSettings(ZoomIn(64, skip_clicks=0, min_crop=10, every_click=every_click))
+    (state,) = Predictor(watched, settings).open(picture).predict([Course(COURSES[0][:1])])
+    assert len(watched.calls) == calls
+    assert (state.crop is None) is every_click
+
+
 def test_the_first_click_is_answered_again_with_its_own_answer(picture):
     watched = Watched(Probe())
     settings = PredictorSettings(ZoomIn((48, 48), skip_clicks=-1, min_crop=40), cascade=Cascade(clicks=1, passes=2))

@@ -48,6 +48,7 @@ def test_overlap_is_the_product_of_two_interval_ious():
     assert box_overlap((0, 9, 0, 9), (20, 29, 0, 9)) == 0
     assert fit_size((30, 60), 400) == (200, 400)
     assert fit_size((30, 60), (448, 448)) == (448, 448)
+    assert fit_size((2500, 2), 400) == (400, 1), "a thin picture keeps one pixel"
 
 
 def test_what_is_shown_with_a_mask_a_stored_crop_and_neither():

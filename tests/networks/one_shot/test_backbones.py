@@ -109,6 +109,15 @@ def test_vgg16_stages_are_parts_of_its_features():
     torch.testing.assert_close(nn.functional.max_pool2d(stages[-1], 2), whole)
 
 
+def test_vgg16_rounds_up_where_resnets_have_the_deep_stem():
+    with torch.device("meta"):
+        sizes = {
+            variant: [stage.shape[-1] for stage in build_backbone("vgg16-bn", variant)(torch.zeros(1, 3, 73, 73))]
+            for variant in ("plain", "deep-stem")
+        }
+    assert sizes == {"plain": [36, 18, 9, 4, 4], "deep-stem": [37, 19, 10, 5, 5]}
+
+
 def test_an_unknown_name_is_answered_with_those_known():
     with pytest.raises(OptionError, match="resnet50-keras"):
         build_backbone("resnet34")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from goldens import goldens_folder, read_golden
+from one_shot_goldens import find_classes
 from PIL import Image
 
 from hardlook.metrics.one_shot import class_iou, fb_iou, mean_of_defined
@@ -18,7 +19,7 @@ def arrays():
 def count(arrays, ignored):
     """Per class of the fold: intersections, unions and pixels of the class, summed over its episodes."""
     counts = np.zeros((5, 3))
-    for predicted, label, number in zip(arrays["pred"], arrays["label"], arrays["class_index_in_fold0"], strict=True):
+    for predicted, label, number in zip(arrays["pred"], arrays["label"], find_classes(arrays), strict=True):
         kept = label != 255 if ignored else np.ones(label.shape, bool)
         found, true = (predicted == 1) & kept, (label == 1) & kept
         counts[number] += (found & true).sum(), (found | true).sum(), kept.sum()
@@ -62,9 +63,10 @@ def test_a_majority_is_more_than_half_and_no_vote_is_no_class():
 
 
 def test_the_original_size_as_released(arrays):
-    """Logits of 97 pixels in a square of the longer side, the label in its corner and 255 around it."""
-    logits, label = torch.from_numpy(arrays["orisize.logits97"]), arrays["orisize.label"]
-    rule, (height, width) = InputRule(97, padded=True, nearest="opencv"), label.shape
+    """Logits of a square in a square of the longer side, the label in its corner and 255 around it."""
+    (name,) = (name for name in arrays if name.startswith("orisize.logits"))
+    logits, label = torch.from_numpy(arrays[name]), arrays["orisize.label"]
+    rule, (height, width) = InputRule(logits.shape[-1], padded=True, nearest="opencv"), label.shape
     longer = max(height, width)
     square = rule.restore(logits, longer, longer, released=True).argmax(1)[0].numpy()
     np.testing.assert_array_equal(square, arrays["orisize.pred_square"])

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 import torch
 from goldens import read_golden
-from one_shot_goldens import check_array, fill_network, list_cases, list_keys, read_inputs
+from one_shot_goldens import (
+    check_array,
+    fill_network,
+    find_backbone,
+    list_cases,
+    list_goldens,
+    list_keys,
+    read_inputs,
+)
 from torch.nn import functional
 
 from hardlook.errors import ModelError
@@ -207,17 +215,18 @@ def run(network, golden, case, dtype):
         found["votes"] = logits.argmax(2)
         found["pred"] = vote(found["votes"], released=True)
         height, width = golden.arrays[f"{case}.orig_hw"].tolist()
-        flat = functional.interpolate(logits.flatten(0, 1), (height, width), mode="bilinear", align_corners=True)
-        voted = flat.argmax(1).view(*masks.shape[:2], height, width)
+        # From the decoder's size at once, not by way of the input's.
+        voted = network.match_shots(features, described, (height, width)).argmax(2)
         found["pred_at_original_size"] = vote(voted, released=True)
         found["orig_hw"] = torch.tensor([height, width])
     return found
 
 
+@pytest.mark.parametrize("name", list_goldens("hsnet"))
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_equals_the_released_code(dtype):
-    golden = read_golden("one_shot", "hsnet_r50")
-    network = fill_network(HSNet(released=True), golden).eval().to(dtype)
+def test_equals_the_released_code(name, dtype):
+    golden = read_golden("one_shot", name)
+    network = fill_network(HSNet(find_backbone(golden), released=True), golden).eval().to(dtype)
     for case in list_cases(golden):
         found = run(network, golden, case, dtype)
         for key in list_keys(golden, case):

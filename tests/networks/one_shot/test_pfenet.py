@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 import torch
 from goldens import read_golden
-from one_shot_goldens import check_array, fill_network, list_cases, list_keys, read_inputs
+from one_shot_goldens import (
+    check_array,
+    fill_network,
+    find_backbone,
+    list_cases,
+    list_goldens,
+    list_keys,
+    read_inputs,
+)
 from torch.nn import functional
 
 from hardlook.errors import ModelError
@@ -146,6 +154,27 @@ def test_other_backbones_fit(backbone, pairs):
         assert {"layer2.0.weight", "layer4.7.running_var", "layer3.6.bias"} <= network.state_dict().keys()
 
 
+def test_vgg16_rounds_pooled_sizes_up_as_in_the_released_code():
+    """41 pixels become 21, 11, 6 and 3; the second stage is brought to the third's size."""
+    with torch.device("meta"):
+        network = PFENet.build("vgg16-bn", bins=SMALL).eval()
+        second, third, deep = network.encode(torch.zeros(1, 3, 41, 33))
+    assert [tuple(one.shape[2:]) for one in (second, third, deep)] == [(6, 5), (3, 3), (3, 3)]
+
+
+def test_scales_up_to_1_are_shares_of_the_height(network, pairs):
+    query, supports, masks = (one[:1] for one in pairs)
+    shares = PFENet.build("resnet50-keras", bins="1.0 0.5 0.25 0.125").eval()
+    sides = PFENet.build("resnet50-keras", bins=(6, 3, 1.5, 1)).eval()
+    sides.bins = (6, 3, 1.01, 1.01)
+    for one in (shares, sides):
+        one.load_state_dict(network.state_dict())
+    with torch.no_grad():
+        scales = shares.enrich(shares.encode(query), shares.describe_shots(supports, masks))[1]
+        assert [tuple(one.shape[2:]) for one in scales] == [(6, 6), (3, 3), (1, 1), (1, 1)]
+        torch.testing.assert_close(shares(query, supports, masks), sides(query, supports, masks))
+
+
 def test_bfloat16_by_autocast(network, pairs):
     query, supports, masks = (one[:1] for one in pairs)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
@@ -184,10 +213,11 @@ def run(network, golden, case, dtype):
     return found
 
 
+@pytest.mark.parametrize("name", list_goldens("pfenet"))
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_equals_the_released_code(dtype):
-    golden = read_golden("one_shot", "pfenet_r50")
-    network = fill_network(PFENet(), golden).eval().to(dtype)
+def test_equals_the_released_code(name, dtype):
+    golden = read_golden("one_shot", name)
+    network = fill_network(PFENet(find_backbone(golden)), golden).eval().to(dtype)
     for case in list_cases(golden):
         found = run(network, golden, case, dtype)
         for key in list_keys(golden, case):

@@ -54,6 +54,13 @@ def test_one_file_that_holds_all_is_enough(name, files):
     assert not loaded.training and not any(one.requires_grad for one in loaded.parameters())
 
 
+def test_names_of_parallel_training_are_read(name, files):
+    state = torch.load(files / "whole.pth")
+    torch.save({"model": {f"module.{key}": value for key, value in state.items()}}, files / "parallel.pth")
+    for key, value in LOADERS[name](files / "parallel.pth").state_dict().items():
+        assert torch.equal(value, state[key]), key
+
+
 def test_what_was_not_trained_may_come_from_clip(name, files):
     own = torch.load(files / "own.pth", weights_only=True)["model"]
     clip = torch.load(files / "clip.bin", weights_only=True)

@@ -40,8 +40,10 @@ class NetworkSegmenter:
     """A one-shot network, by the way its publication evaluates it.
 
     `weights` is the file of a published checkpoint, a folder of `hardlook train`, or `random:SEED`. `backbone` is that
-    of a file, `size` the side of the network's input (that of the publication, or of the training). `reading` is
-    `sound`, or `released` for what the released code does where that differs, whatever the reading of a training.
+    of a file, `options` are what else a file does not tell of its network, such as "bins=1.0 0.5 0.25 0.125", with
+    commas between several. `size` is the side of the network's input (that of the publication, or of the training).
+    `reading` is `sound`, or `released` for what the released code does where that differs, whatever the reading of a
+    training.
     `pairs` are matched at a time; on a processor one, so that the numbers do not depend on what else is asked. `disk`
     keeps the features of a frozen backbone in the cache folder too, where other runs and trainings with the same
     backbone find them. A pixel is of the class where its probability exceeds `threshold`. Where no support shows a
@@ -64,6 +66,7 @@ class NetworkSegmenter:
         disk: bool = False,
         threshold: float = 0.5,
         null_masks: bool = False,
+        options: str = "",
     ) -> None:
         require("torch", extra="torch")
         if not 0 < threshold < 1:
@@ -82,7 +85,8 @@ class NetworkSegmenter:
         self.weights_files: tuple[Path, ...] = ()
         self.card: dict[str, Any] = {}
         self.encoded = 0
-        network, found_size = self._load(weights, backbone, unfinished)
+        network, found_size = self._load(weights, backbone, unfinished, parse_options(options))
+        self._fix_starts(network)
         self.net: OneShotNetwork = network.to(device).eval()
         self.rule: InputRule = self._choose_rule(size or found_size)
         self._keys, self._memory = ContentKeys(), memory
@@ -93,20 +97,31 @@ class NetworkSegmenter:
         """Drop what is kept of images and supports."""
         self._features: LRUCache[Features] = LRUCache(self._memory, _count_bytes)
 
+    def _fix_starts(self, network: OneShotNetwork) -> None:
+        """Give mixtures that would begin at random as `released` the same start in every run."""
+        from hardlook.networks.one_shot.rpmm import PMM
+
+        if isinstance(network, PMM) and network.released:
+            network.fix_starts()
+
     def _open_store(self) -> FrozenFeatures:
         from hardlook.training.frozen_features import FrozenFeatures
 
         return FrozenFeatures(self.net, FeatureFiles(default_cache_folder(), STORED))
 
-    def _load(self, weights: str, backbone: str, unfinished: bool) -> tuple[OneShotNetwork, int]:
+    def _load(
+        self, weights: str, backbone: str, unfinished: bool, options: dict[str, Any]
+    ) -> tuple[OneShotNetwork, int]:
         from hardlook.training.checkpoint import is_checkpoint
 
         if weights.partition(":")[0] == RANDOM:
+            if options:
+                raise OptionError(f"options={','.join(options)}: only for files", remedy="leave them out")
             return self._build_random(backbone, weights.partition(":")[2] or "0"), 0
         path = Path(weights).expanduser()
         if is_checkpoint(path):
-            return self._load_folder(path, unfinished)
-        return self._load_file(path, backbone), 0
+            return self._load_folder(path, unfinished, options)
+        return self._load_file(path, backbone, options), 0
 
     def _build_random(self, backbone: str, seed: str) -> OneShotNetwork:
         from hardlook.training.one_shot import build_one_shot
@@ -118,7 +133,7 @@ class NetworkSegmenter:
         recipe = find_one_shot_recipe(self.network, backbone, reading=reading)
         return build_one_shot(recipe, classes=15, seed=int(seed))
 
-    def _load_folder(self, path: Path, unfinished: bool) -> tuple[OneShotNetwork, int]:
+    def _load_folder(self, path: Path, unfinished: bool, options: dict[str, Any]) -> tuple[OneShotNetwork, int]:
         from hardlook.training.checkpoint import list_weights_files, load_weights, read_card, read_weights
         from hardlook.training.one_shot import build_one_shot
         from hardlook.training.one_shot_recipes import OneShotRecipe
@@ -134,12 +149,16 @@ class NetworkSegmenter:
                 file=path,
                 remedy="give its command again to resume it, or pass --model-arg unfinished=true",
             )
+        if options and "imported" not in self.card:
+            what = f"options={','.join(options)}: a folder of hardlook train has its own"
+            raise OptionError(what, remedy="train the network with option.NAME")
         self.weights_files = list_weights_files(path)
         try:
             identity = self.card["identity"]
             kept = {key: value for key, value in identity["recipe"].items() if key not in ("stage", "changed")}
             # The training's own reading is that of its recipe; the one asked for here is of the answers.
             kept["reading"] = "released" if self.reading == "released" else "paper"
+            kept["options"] = {**kept.get("options", {}), **options}
             recipe = OneShotRecipe(**kept, stage=StageRecipe())
             network = build_one_shot(recipe, classes=len(identity["classes"]), seed=0)
         except (KeyError, TypeError) as error:
@@ -148,10 +167,11 @@ class NetworkSegmenter:
         load_weights(network, read_weights(path), file=path)
         return network, recipe.size
 
-    def _load_file(self, path: Path, backbone: str) -> OneShotNetwork:
+    def _load_file(self, path: Path, backbone: str, options: dict[str, Any]) -> OneShotNetwork:
         from hardlook.networks.one_shot.checkpoints import load_published
 
-        network, loaded = load_published(path, self.network, backbone, released=self.reading == "released")
+        released = self.reading == "released"
+        network, loaded = load_published(path, self.network, backbone, released=released, options=options)
         self.weights_files = (loaded.path,)
         return network
 
@@ -167,6 +187,8 @@ class NetworkSegmenter:
         if size and rule.padded and size % 8 != 1:
             near = size // 8 * 8 + 1
             raise OptionError(f"size={size}: its features would lie elsewhere", remedy=f"8 k + 1, such as {near}")
+        if name == "hsnet" and self.reading == "released":
+            rule = replace(rule, direct=True)  # supports vote at the image's own size
         return replace(rule, size=size) if size else rule
 
     def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
@@ -302,6 +324,23 @@ class PANet(NetworkSegmenter):
     """Prototypes with alignment."""
 
     network = "panet"
+
+
+def parse_options(text: str) -> dict[str, Any]:
+    """Names and values of a text such as `steps=20, update=10 15`.
+
+    >>> parse_options("steps=20, update=10 15")
+    {'steps': 20, 'update': '10 15'}
+    """
+    from hardlook.training.recipes import parse_value
+
+    found: dict[str, Any] = {}
+    for one in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise OptionError(f"options={text}: {one!r} is no NAME=VALUE", remedy="such as options='bins=60 30 15 8'")
+        found[name.strip()] = parse_value(value.strip())
+    return found
 
 
 def _count_bytes(features: Features) -> int:

@@ -78,7 +78,9 @@ class ResNet12(nn.Module):
     """Four stages of one block: 84 pixels give maps of 640 x 5 x 5; their means are the vectors (n, 640).
 
     `drop_rate` is that of dropout after stages 1 and 2 and of DropBlock (squares of 5) after stages 3 and 4. Without
-    `pool_last_two` stages 3 and 4 are not pooled (21 x 21), without `pool_last` stage 4 is not (10 x 10).
+    `pool_last_two` stages 3 and 4 are not pooled (21 x 21), without `pool_last` stage 4 is not (10 x 10). With `window`
+    n the vectors are the flattened means of all n x n windows: the released code has 5, which differs from the mean
+    for maps of another size.
     """
 
     def __init__(
@@ -90,9 +92,10 @@ class ResNet12(nn.Module):
         pool_last_two: bool = True,
         pool_last: bool = True,
         last_shortcut: bool = True,
+        window: int | None = None,
     ) -> None:
         super().__init__()
-        self.output, self.channels = output, widths[-1]
+        self.output, self.channels, self.window = output, widths[-1], window
         for number, (inputs, width) in enumerate(zip((3, *widths), widths, strict=False), start=1):
             dropping = nn.Dropout(drop_rate) if number < 3 else DropBlock(drop_rate, 5)
             pool = number < 3 or (pool_last_two and (number < 4 or pool_last))
@@ -108,16 +111,33 @@ class ResNet12(nn.Module):
         return x
 
     def forward(self, images: Tensor) -> Tensor:
-        """Vectors (n, C) or maps (n, C, h, w)."""
+        """Vectors (n, C), with `window` (n, C k), or maps (n, C, h, w)."""
         x = self.maps(images)
-        return x.mean((2, 3)) if self.output == "vectors" else x
+        if self.output == "maps":
+            return x
+        return x.mean((2, 3)) if self.window is None else functional.avg_pool2d(x, self.window, 1).flatten(1)
 
 
 class ResNet12NoLastShortcut(ResNet12):
     """ResNet12 of widths 64, 128, 256, 512 whose last block has no shortcut."""
 
-    def __init__(self, output: str = "vectors", *, drop_rate: float = 0.1) -> None:
-        super().__init__(output, widths=(64, 128, 256, 512), drop_rate=drop_rate, last_shortcut=False)
+    def __init__(
+        self,
+        output: str = "vectors",
+        *,
+        drop_rate: float = 0.1,
+        pool_last_two: bool = True,
+        window: int | None = None,
+    ) -> None:
+        widths = (64, 128, 256, 512)
+        super().__init__(
+            output,
+            widths=widths,
+            drop_rate=drop_rate,
+            pool_last_two=pool_last_two,
+            last_shortcut=False,
+            window=window,
+        )
 
 
 class AppendixBlock(nn.Module):
@@ -163,7 +183,7 @@ class ResNet12Appendix(nn.Module):
 class ScaledConvolution(nn.Conv2d):
     """A convolution whose kernel is multiplied by `mtl_weight` (out, in, 1, 1) and whose bias is shifted by `mtl_bias`.
 
-    Of meta-transfer learning: with `freeze_convolutions` only scale and shift are trained.
+    Of meta-transfer learning, which trains scale and shift and keeps the rest fixed (`Mtl.start_stage`).
     """
 
     def __init__(self, inputs: int, outputs: int, size: int, *, stride: int = 1, bias: bool = False) -> None:
@@ -186,18 +206,27 @@ class ScaledConvolution(nn.Conv2d):
         return functional.conv2d(x, self.weight * self.mtl_weight, bias, self.stride, self.padding)
 
 
-class BasicMtlBlock(nn.Module):
-    """Two scaled 3 x 3 convolutions beside a shortcut."""
+def make_convolution(
+    inputs: int, outputs: int, size: int, *, scaled: bool, stride: int = 1, bias: bool = False
+) -> nn.Conv2d:
+    """A convolution that keeps the size of maps but for its stride, `scaled` or plain."""
+    if scaled:
+        return ScaledConvolution(inputs, outputs, size, stride=stride, bias=bias)
+    return nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=bias)
 
-    def __init__(self, inputs: int, width: int, stride: int) -> None:
+
+class BasicMtlBlock(nn.Module):
+    """Two 3 x 3 convolutions, `scaled` or plain, beside a shortcut."""
+
+    def __init__(self, inputs: int, width: int, stride: int, *, scaled: bool) -> None:
         super().__init__()
-        self.conv1 = ScaledConvolution(inputs, width, 3, stride=stride)
+        self.conv1 = make_convolution(inputs, width, 3, scaled=scaled, stride=stride)
         self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = ScaledConvolution(width, width, 3)
+        self.conv2 = make_convolution(width, width, 3, scaled=scaled)
         self.bn2 = nn.BatchNorm2d(width)
         self.downsample: nn.Module | None = None
         if stride != 1 or inputs != width:
-            shortcut = ScaledConvolution(inputs, width, 1, stride=stride)
+            shortcut = make_convolution(inputs, width, 1, scaled=scaled, stride=stride)
             self.downsample = nn.Sequential(shortcut, nn.BatchNorm2d(width))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -209,16 +238,19 @@ class BasicMtlBlock(nn.Module):
 class ResNet12Mtl(nn.Module):
     """The network of meta-transfer learning: a stem and three stages of four blocks; 80 pixels give 640 numbers.
 
-    Average pooling of 10 x 10 with stride 1: 84 pixels give 4 x 640 numbers.
+    Average pooling of 10 x 10 with stride 1: 84 pixels give 4 x 640 numbers. Without `scaled` convolutions are plain.
     """
 
-    def __init__(self, output: str = "vectors") -> None:
+    def __init__(self, output: str = "vectors", *, scaled: bool = True) -> None:
         super().__init__()
         self.output, self.channels = output, 640
-        self.conv1 = ScaledConvolution(3, 80, 3, bias=True)
+        self.conv1 = make_convolution(3, 80, 3, scaled=scaled, bias=True)
         self.bn1 = nn.BatchNorm2d(80)
         for number, (inputs, width) in enumerate(((80, 160), (160, 320), (320, 640)), start=1):
-            blocks = [BasicMtlBlock(inputs if first else width, width, 2 if first else 1) for first in (1, 0, 0, 0)]
+            blocks = [
+                BasicMtlBlock(inputs if first else width, width, 2 if first else 1, scaled=scaled)
+                for first in (1, 0, 0, 0)
+            ]
             self.add_module(f"layer{number}", nn.Sequential(*blocks))
         initialise(self, "relu")
 

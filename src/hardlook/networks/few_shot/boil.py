@@ -17,8 +17,9 @@ class Boil(FewShotMethod):
 
     `test` chooses how queries are scored: `update` after the steps, `directly` without them, `nil` by the cosine with
     the class means of features that were not adapted. In the released code the head moves with the rate of the body,
-    because the rule that names it never applies: `released=True` does the same. As in MAML the queries of a task share
-    the statistics of their batch: transductive.
+    because the rule that names it never applies, and the mean loss of a batch is divided by its number of tasks once
+    more: `released=True` does the same. As in MAML the queries of a task share the statistics of their batch:
+    transductive.
     """
 
     transductive = True
@@ -55,6 +56,11 @@ class Boil(FewShotMethod):
             rates=lambda name: 0.0 if name.startswith("classifier.") and not self.released else self.inner_rate,
             first_order=self.first_order or not self.training,
         )
+
+    def loss(self, episodes: Episodes) -> tuple[Tensor, Tensor]:
+        """Cross-entropy of the queries after the steps."""
+        loss, scores = super().loss(episodes)
+        return loss / len(episodes) if self.released else loss, scores
 
     def score_by_means(self, episodes: Episodes) -> Tensor:
         """(tasks, queries, ways) cosines with class means; supports and queries of a task are batches of their own."""

@@ -75,7 +75,7 @@ class Contrastive(FewShotMethod):
         self.projection = nn.Sequential(nn.Linear(channels, channels), nn.ReLU(), nn.Linear(channels, width))
         self.map_projections = nn.ModuleList(nn.Linear(channels, width) for _ in range(4))
         self.slf_attn = SetAttention(channels)
-        self.scale = nn.Parameter(torch.tensor(scale))
+        self.scale = nn.Parameter(torch.tensor(float(scale)))
         self.temperature, self.weights, self.balance = temperature, weights, balance
 
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

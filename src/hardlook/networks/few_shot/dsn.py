@@ -35,7 +35,8 @@ class DSN(FewShotMethod):
     def embed(self, episodes: Episodes) -> Episodes:
         """Features of the episodes, a single support and its mirror image."""
         if episodes.shots == 1:
-            flipped = episodes.support.flip(-3 if self.released else -1)
+            # The channel axis is 3 in images, maps and vectors.
+            flipped = episodes.support.flip(3 if self.released else -1)
             episodes = replace(episodes, support=torch.cat([episodes.support, flipped], 2))
         return super().embed(episodes)
 

@@ -59,13 +59,17 @@ class Adapted:
     moved: Tensor
     mean: Tensor
     spread: Tensor
+    inner: Tensor
+    """Sum of the losses of all steps, of which gradients are kept where they are asked for."""
 
 
 class Leo(ClassClassifier):
     """Gradient steps in a latent space from which the weights of a linear classifier are decoded, then on the weights.
 
     The backbone is frozen. `noise` draws the numbers of a batch: once for the codes, once for the weights in each
-    latent step and at the end; without it they follow from the tasks' keys.
+    latent step and at the end; without it they follow from the tasks' keys. With `released` the gradients of supports
+    hold those of the losses of the inner steps, too, which nobody clears there. The training does not see that, since
+    the backbone is frozen.
     """
 
     stages = ("classes", "episodes")
@@ -85,8 +89,10 @@ class Leo(ClassClassifier):
         move_weight: float = 1e-9,
         orthogonality_weight: float = 1e-3,
         noise: Noise | None = None,
+        released: bool = False,
     ) -> None:
         super().__init__(backbone)
+        self.released = released
         self.encoder, self.decoder = Encoder(channels, latent), Decoder(channels, latent)
         self.latent_steps, self.latent_rate = latent_steps, latent_rate
         self.steps, self.inner_rate = steps, inner_rate
@@ -100,8 +106,8 @@ class Leo(ClassClassifier):
         self.emb_func.requires_grad_(stage == "classes")
 
     @full_precision
-    def adapt(self, features: Episodes) -> Adapted:
-        """The inner loop; its gradients are constants for the outer loss."""
+    def adapt(self, features: Episodes, *, follow: bool = False) -> Adapted:
+        """The inner loop; its gradients are constants for the outer loss. `follow` keeps those of the steps' losses."""
         support, labels = features.support.flatten(1, 2), features.support_labels().expand(len(features), -1)
         mean, spread = self.encoder(features.support)
         noise = open_noise(self.noise, features, "leo")
@@ -111,14 +117,15 @@ class Leo(ClassClassifier):
             return mean + spread * noise(mean.shape, dtype=mean.dtype, device=mean.device)
 
         latents = draw(mean, spread)
-        moved = latents
+        moved, inner = latents, mean.new_zeros(())
         for _ in range(self.latent_steps):
-            gradient = _step(lambda codes: draw(*self.decoder(codes)), moved, support, labels)
-            moved = moved - self.latent_rate * gradient
+            loss, gradient = _step(lambda codes: draw(*self.decoder(codes)), moved, support, labels, follow)
+            moved, inner = moved - self.latent_rate * gradient, inner + loss
         weights = draw(*self.decoder(moved))
         for _ in range(self.steps):
-            weights = weights - self.inner_rate * _step(lambda values: values, weights, support, labels)
-        return Adapted(features.query @ weights.mT, latents, moved, mean, spread)
+            loss, gradient = _step(lambda values: values, weights, support, labels, follow)
+            weights, inner = weights - self.inner_rate * gradient, inner + loss
+        return Adapted(features.query @ weights.mT, latents, moved, mean, spread, inner)
 
     def score(self, features: Episodes) -> Tensor:
         """(tasks, queries, ways) scores."""
@@ -126,10 +133,17 @@ class Leo(ClassClassifier):
 
     def loss(self, episodes: Episodes) -> tuple[Tensor, Tensor]:
         """Cross-entropy and three regularisers: KL of the codes, how far they moved, orthogonality of the decoder."""
-        adapted = self.adapt(self.embed(episodes))
+        features = self.embed(episodes)
+        follow = self.released and features.support.requires_grad
+        adapted = self.adapt(features, follow=follow)
         loss = cross_entropy(adapted.scores, episodes.require_labels())
         loss = loss + self.kl_weight * self.divergence(adapted)
         loss = loss + self.move_weight * (adapted.moved.detach() - adapted.latents).square().mean()
+        if adapted.inner.requires_grad:
+            (slopes,) = torch.autograd.grad(adapted.inner, features.support, retain_graph=True)
+            # Nothing is added but its gradient.
+            extra = (slopes * features.support).sum()
+            loss = loss + (extra - extra.detach())
         return loss + self.orthogonality_weight * self.orthogonality(), adapted.scores
 
     @full_precision
@@ -147,11 +161,16 @@ class Leo(ClassClassifier):
         return (correlation - torch.eye(len(rows), dtype=rows.dtype, device=rows.device)).square().mean()
 
 
-def _step(decode: Callable[[Tensor], Tensor], values: Tensor, support: Tensor, labels: Tensor) -> Tensor:
-    """The gradient, as a constant, of each task's cross-entropy on its support."""
+def _step(
+    decode: Callable[[Tensor], Tensor], values: Tensor, support: Tensor, labels: Tensor, follow: bool
+) -> tuple[Tensor, Tensor]:
+    """The sum of the tasks' cross-entropies on their supports, and its gradient at `values` as a constant.
+
+    The loss is a constant too, but with `follow`.
+    """
     with torch.enable_grad():
-        start = values.detach().requires_grad_()
-        scores = support.detach() @ decode(start).mT
+        start = values if follow else values.detach().requires_grad_()
+        scores = (support if follow else support.detach()) @ decode(start).mT
         loss = functional.cross_entropy(scores.flatten(0, 1), labels.flatten(), reduction="sum") / labels.shape[1]
-        (gradient,) = torch.autograd.grad(loss, start)
-    return gradient
+        (gradient,) = torch.autograd.grad(loss, start, retain_graph=follow)
+    return loss if follow else loss.detach(), gradient

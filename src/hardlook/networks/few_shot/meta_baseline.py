@@ -30,7 +30,7 @@ class MetaBaseline(ClassClassifier):
         temperature: float = 10.0,
     ) -> None:
         super().__init__(backbone)
-        self.temp = nn.Parameter(torch.tensor(temperature))
+        self.temp = nn.Parameter(torch.tensor(float(temperature)))
         if classes is not None:
             self.classifier = nn.Linear(channels, classes)
 

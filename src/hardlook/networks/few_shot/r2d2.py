@@ -17,7 +17,7 @@ class RidgeClassifier(nn.Module):
         super().__init__()
         self.alpha = nn.Parameter(torch.ones(1))
         self.beta = nn.Parameter(torch.zeros(1))
-        self.gamma = nn.Parameter(torch.full((1,), regularisation))
+        self.gamma = nn.Parameter(torch.full((1,), float(regularisation)))
 
     @full_precision
     def forward(self, query: Tensor, support: Tensor, labels: Tensor) -> Tensor:

@@ -42,6 +42,8 @@ class Generations(ClassClassifier):
     """A classifier of the training classes that a later generation may learn from; at test time `logistic`."""
 
     learner = "logistic"
+    temperature = TEMPERATURE
+    """The temperature of the distillation."""
 
     def learn_from_itself(self) -> None:
         """Start a generation: what has been learned so far becomes the teacher."""
@@ -51,6 +53,10 @@ class Generations(ClassClassifier):
     def has_teacher(self) -> bool:
         """Whether this generation learns from one before it."""
         return hasattr(self, "distill_layer")
+
+    def distil(self, scores: Tensor, images: Tensor) -> Tensor:
+        """The distillation loss of scores (n, training classes) of images."""
+        return torch.as_tensor(distillation(scores, self.score_by_teacher(images), self.temperature))
 
     def score_by_teacher(self, images: Tensor) -> Tensor:
         """(n, training classes) scores of the teacher, as constants."""
@@ -94,7 +100,7 @@ class Rfs(Generations):
     """RFS-simple: a classifier of the training classes; at test time logistic regression on unit features (`logistic`).
 
     RFS-distill (`distilled`): learns from a teacher by `gamma` times cross-entropy plus `alpha` times the distillation
-    loss.
+    loss, of scores over `temperature`.
     """
 
     def __init__(
@@ -105,11 +111,12 @@ class Rfs(Generations):
         classes: int = 64,
         gamma: float = 0.5,
         alpha: float = 0.5,
+        temperature: float = TEMPERATURE,
         distilled: bool = False,
     ) -> None:
         super().__init__(backbone)
         self.classifier = nn.Linear(channels, classes)
-        self.gamma, self.alpha = gamma, alpha
+        self.gamma, self.alpha, self.temperature = gamma, alpha, temperature
         if distilled:
             self.learn_from_itself()
 
@@ -118,7 +125,7 @@ class Rfs(Generations):
         loss, scores = super().class_loss(images, labels)
         if not self.has_teacher():
             return loss, scores
-        return self.gamma * loss + self.alpha * distillation(scores, self.score_by_teacher(images)), scores
+        return self.gamma * loss + self.alpha * self.distil(scores, images), scores
 
 
 class RfsDistilled(TwoGenerations, Rfs):

@@ -32,7 +32,7 @@ class Sib(ClassClassifier):
         scale: float = 10.0,
     ) -> None:
         super().__init__(backbone)
-        self.scale = nn.Parameter(torch.tensor(scale))
+        self.scale = nn.Parameter(torch.tensor(float(scale)))
         self.start = nn.Linear(channels, channels, bias=False)
         nn.init.eye_(self.start.weight)
         self.dni = nn.Sequential(nn.Linear(ways, 8 * ways), nn.ReLU(), nn.Linear(8 * ways, ways))

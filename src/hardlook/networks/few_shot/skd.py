@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.rfs import Generations, TwoGenerations, distillation
+from hardlook.networks.few_shot.rfs import TEMPERATURE, Generations, TwoGenerations
 
 
 def rotate(images: Tensor, quarters: int) -> Tensor:
@@ -18,8 +18,9 @@ class Skd(Generations):
     """Generation 0 also predicts the rotation of its images, from the class scores; generation 1 learns from it.
 
     Generation 0: cross-entropy over four rotations plus `alpha` times the binary cross-entropy of the rotation.
-    Generation 1 (`distilled`): distillation of the upright scores plus `distance_weight` times the mean distance
-    between the scores of images and of the same turned upside down, over 3. At test time as RFS (`logistic`).
+    Generation 1 (`distilled`): distillation of the upright scores over `temperature` plus `distance_weight` times the
+    mean distance between the scores of images and of the same turned upside down, over 3. At test time as RFS
+    (`logistic`).
     """
 
     class_layer = "cls_classifier"
@@ -32,12 +33,13 @@ class Skd(Generations):
         classes: int = 64,
         alpha: float = 2.0,
         distance_weight: float = 0.1,
+        temperature: float = TEMPERATURE,
         distilled: bool = False,
     ) -> None:
         super().__init__(backbone)
         self.cls_classifier = nn.Linear(channels, classes)
         self.rot_classifier = nn.Linear(classes, 4)
-        self.alpha, self.distance_weight = alpha, distance_weight
+        self.alpha, self.distance_weight, self.temperature = alpha, distance_weight, temperature
         if distilled:
             self.learn_from_itself()
 
@@ -56,7 +58,7 @@ class Skd(Generations):
         scores = self.cls_classifier(self.emb_func(torch.cat([images, rotate(images, 2)])))
         upright, turned = scores.chunk(2)
         distances = (turned - upright).norm(dim=1).mean() / 3
-        return distillation(upright, self.score_by_teacher(images)) + self.distance_weight * distances, scores
+        return self.distil(upright, images) + self.distance_weight * distances, scores
 
 
 class SkdGeneration1(TwoGenerations, Skd):

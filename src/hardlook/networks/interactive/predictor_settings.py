@@ -37,7 +37,8 @@ class ZoomIn:
     The crop is the box of the last probabilities over `threshold` and of the positive clicks, its sides times
     `expansion` and at least `min_crop` pixels. It is kept until a positive click falls outside of it or its overlap
     with a new one is under `recompute_below`; with `every_click` it is always renewed. The first `skip_clicks` clicks
-    see the whole picture in its own size; with -1 the whole picture counts as a crop while there is no mask. A crop is
+    see the whole picture in its own size; with -1 the whole picture counts as a crop while there is no mask; with 0
+    the first answer is at once made again on its crop if that is small, unless crops are renewed anyway. A crop is
     resized so that its longest side is `target`, or to `target` (height, width), or not at all (None).
     """
 
@@ -69,8 +70,8 @@ class PredictorSettings:
     After `zoom` (None: the whole picture) comes `longest_side`, the most pixels of a side, then `input_size`, to which
     everything is resized. `flip`: logits are averaged with those of the mirrored picture. `feed_back`: the last
     probabilities are the input's fourth channel. `clicks_limit`: only so many clicks are shown. A pixel is in the mask
-    over `threshold`. With `focus` the network's `refine` looks again at what the last click changed. `davis_target`
-    replaces the zoom's target on DAVIS, `tetris_skip` its `skip_clicks` on TETRIS.
+    over `threshold`. With `focus` the network's `refine`, which is shown all clicks, looks again at what the last one
+    changed. `davis_target` replaces the zoom's target on DAVIS, `tetris_skip` its `skip_clicks` on TETRIS.
     """
 
     zoom: ZoomIn | None = field(default_factory=ZoomIn)

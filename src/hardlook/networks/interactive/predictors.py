@@ -144,7 +144,7 @@ class OpenedImage:
         previous = [None if state is None else state.probabilities for state in states]
         answers = self._pass(courses, previous, previous, [None if state is None else state.crop for state in states])
         zoom = self.settings.zoom
-        if zoom is None or zoom.skip_clicks > 0:
+        if zoom is None or zoom.skip_clicks > 0 or zoom.every_click:  # predictors that always renew never look twice
             return answers
         without = [place for place, answer in enumerate(answers) if answer.crop is None]
         boxes = find_boxes([answers[place].probabilities for place in without], zoom.threshold)
@@ -320,7 +320,7 @@ class OpenedImage:
         features = [answer.feature for answer in answers if answer.feature is not None]
         refined: Tensor = self.predictor.network.refine(
             torch.stack(crops),
-            pack_clicks(clicks, limit=self.settings.clicks_limit, device=self.picture.device),
+            pack_clicks(clicks, device=self.picture.device),  # all of them, as released: the limit is the network's
             torch.stack(features),
             torch.stack([answer.logits[None] for answer in answers]),
             torch.tensor(boxes, device=self.picture.device),

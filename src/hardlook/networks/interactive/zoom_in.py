@@ -97,11 +97,11 @@ def make_view(
 
 
 def fit_size(size: Size, target: int | Size) -> Size:
-    """The target (height, width), or the size whose longest side is `target`."""
+    """The target (height, width), or the size whose longest side is `target`, the other at least one pixel."""
     if not isinstance(target, int):
         return target
     scale = target / max(size)
-    return round(size[0] * scale), round(size[1] * scale)
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
 def scale_clicks(clicks: Sequence[Click], old: Size, new: Size, reading: Reading) -> list[Click]:

@@ -182,15 +182,44 @@ class ResNet(nn.Module):
 VGG16_WIDTHS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
 
 
+class StagedVGG16(nn.Module):
+    """VGG16 at an eighth of the image's size, with the names of PMMs, stage by stage.
+
+    Pooling is over 3 x 3, the last two without a stride, and no convolution is dilated. A 3 x 3 convolution, `cls`,
+    follows, which ImageNet's weights do not have.
+    """
+
+    channels = (512,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        inputs = 3
+        for number, widths in enumerate(VGG16_WIDTHS, start=1):
+            layers: list[nn.Module] = []
+            for width in widths:
+                layers += [nn.Conv2d(inputs, width, 3, padding=1), nn.ReLU()]
+                inputs = width
+            layers.append(nn.MaxPool2d(3, 1 if number > 3 else 2, 1))
+            self.add_module(f"features_{number}", nn.Sequential(*layers))
+        self.cls = nn.Sequential(nn.Conv2d(inputs, inputs, 3, padding=1))
+        initialise(self)
+
+    def forward(self, images: Tensor) -> Features:
+        """The output (n, 512, h, w) of the last convolution, without ReLU."""
+        return run_stages(self.children(), images)[-1:]
+
+
 class VGG16(nn.Module):
     """VGG16 with torchvision's names; a stage ends with its pooling, but for the last.
 
     `normalise` adds batch normalisation; `classes` the layers `classifier`, which only `classify` uses. `dilated` keeps
     an eighth of the image's size, as in DeepLab: pooling over 3 x 3, the fourth without a stride, and a last stage of
-    dilation 2.
+    dilation 2. `rounds_up` makes pooled sizes of odd ones the larger, as PFENet and RePRI do.
     """
 
-    def __init__(self, *, normalise: bool = False, dilated: bool = False, classes: int = 0) -> None:
+    def __init__(
+        self, *, normalise: bool = False, dilated: bool = False, classes: int = 0, rounds_up: bool = False
+    ) -> None:
         super().__init__()
         self.channels = tuple(widths[-1] for widths in VGG16_WIDTHS)
         layers: list[nn.Module] = []
@@ -201,7 +230,8 @@ class VGG16(nn.Module):
                 layers.append(nn.Conv2d(inputs, width, 3, padding=dilation, dilation=dilation))
                 layers += [nn.BatchNorm2d(width), nn.ReLU()] if normalise else [nn.ReLU()]
                 inputs = width
-            layers.append(nn.MaxPool2d(3, 1 if number > 3 else 2, 1) if dilated else nn.MaxPool2d(2, 2))
+            smaller = nn.MaxPool2d(2, 2, ceil_mode=rounds_up)
+            layers.append(nn.MaxPool2d(3, 1 if number > 3 else 2, 1) if dilated else smaller)
             self.ends.append(len(layers))
         self.features = nn.Sequential(*layers)
         if classes:
@@ -244,12 +274,13 @@ def build_backbone(name: str, variant: Variant = "plain", **options: Any) -> Res
     """The backbone of that name with random weights: resnet50, resnet101, vgg16 or vgg16-bn.
 
     `variant` is that of a ResNet, which a suffix overrides (resnet50-keras). `options` are those of the classes, of
-    which VGG16 ignores strides, dilations and stages.
+    which VGG16 ignores strides, dilations and stages. In place of the deep stem VGG16 rounds pooled sizes up, as the
+    repositories with that stem do.
     """
     base, _, suffix = name.partition("-")
     if base == "vgg16" and suffix in ("", "bn"):
         chosen = {key: options[key] for key in ("dilated", "classes") if key in options}
-        return VGG16(normalise=suffix == "bn", **chosen)
+        return VGG16(normalise=suffix == "bn", rounds_up=variant == "deep-stem", **chosen)
     kind = suffix or variant
     if base not in DEPTHS or kind not in get_args(Variant):
         known = [*DEPTHS, *(f"resnet50-{one}" for one in get_args(Variant)), "vgg16", "vgg16-bn"]

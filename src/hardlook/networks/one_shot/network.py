@@ -22,9 +22,11 @@ Features = tuple[Tensor, ...]
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 IGNORED = 255
-BACKBONE_PARTS = frozenset(("backbone", "encoder", "model_res", "layer0", "layer1", "layer2", "layer3", "layer4"))
-CLASSIFIERS = frozenset(("fc", "classifier"))
-"""Names of modules: those that hold a backbone or its stages, and the layers for ImageNet's classes."""
+BACKBONE_PARTS = frozenset(
+    ("backbone", "encoder", "model_res", "model_backbone", "layer0", "layer1", "layer2", "layer3", "layer4")
+)
+CLASSIFIERS = frozenset(("fc", "classifier", "cls"))
+"""Names of modules: those that hold a backbone or its stages, and the last layers, which differ between networks."""
 
 
 class OneShotNetwork(nn.Module, ABC):

@@ -22,8 +22,9 @@ class PFENet(OneShotNetwork):
     """Features of a frozen backbone, enriched at several scales by the support's mean and a prior of where it is.
 
     The prior is the greatest cosine of each position of the query with the support's, in features too deep to be
-    trained on. Several supports are averaged. `bins` are the sides of the scales, or a text such as "60 30 15 8";
-    `width` is the number of channels.
+    trained on. Several supports are averaged. `bins` are the sides of the scales, or a text such as "60 30 15 8"; those
+    up to 1 are shares of the features' height, as the released settings for COCO have them. `width` is the number of
+    channels.
 
     The images must be 8 k + 1 pixels high and wide for features to lie where the released network has them. Batch
     normalisation of the frozen backbone keeps its statistics; with `released` training goes on changing them.
@@ -33,13 +34,14 @@ class PFENet(OneShotNetwork):
         self,
         backbone: str = "resnet50",
         *,
-        bins: Sequence[int] | str = BINS,
+        bins: Sequence[float] | float | str = BINS,
         width: int = WIDTH,
         released: bool = False,
     ) -> None:
         super().__init__()
-        bins = tuple(int(side) for side in (bins.split() if isinstance(bins, str) else bins))
-        self.bins, self.released, self.frozen = bins, released, not released
+        given = [float(side) for side in (str(bins).split() if isinstance(bins, str | int | float) else bins)]
+        self.bins = bins = tuple(side if side <= 1 else int(side) for side in given)
+        self.released, self.frozen = released, not released
         built = build_backbone(backbone, "deep-stem", dilations=(1, 1, 2, 4))
         for name, stage in zip(STAGES, built.list_stages(), strict=True):
             self.add_module(name, stage)
@@ -136,7 +138,8 @@ class PFENet(OneShotNetwork):
         place = (reduced.shape[-2], reduced.shape[-1])
         enriched: list[Tensor] = []
         logits: list[Tensor] = []
-        for number, side in enumerate(self.bins):
+        for number, given in enumerate(self.bins):
+            side = int(given) if given > 1 else max(1, int(given * place[0]))
             pooled = functional.adaptive_avg_pool2d(reduced, side)
             together = (pooled, means.expand(-1, -1, side, side), resize(prior, (side, side)))
             now = self.init_merge[number](torch.cat(together, 1))

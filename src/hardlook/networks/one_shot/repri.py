@@ -5,6 +5,7 @@ The base network is the PSPNet of Zhao et al., Pyramid Scene Parsing Network, CV
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -68,9 +69,10 @@ class RePRI(OneShotNetwork):
     supports' cross-entropy, the entropy of the query's prediction, and its divergence from an expected share of
     foreground. That share is the classifier's own, of the start and, from step `update` on, of that step.
 
-    50 steps with the update after 10, as published; the start of the bias leaves out what `query_mask` marks. With
-    `released` 49 steps with the update after 9, and a start that sees all positions; its evaluation gives the query's
-    label as `query_mask`, which also leaves out the borders of the objects sought: see docs/readings.md.
+    50 steps with the update after 10, as published; the start of the bias leaves out what `query_mask` marks. `update`
+    may be several steps, or a text such as "10 30"; each adds 1 to the weight of the divergence. With `released` 49
+    steps with the update after 9, and a start that sees all positions; its evaluation gives the query's label as
+    `query_mask`, which also leaves out the borders of the objects sought: see docs/readings.md.
 
     The published network trains its backbone; with `frozen` it keeps its weights, so that its features can be kept too.
     It has 512 channels behind it, or `width`.
@@ -87,12 +89,14 @@ class RePRI(OneShotNetwork):
         frozen: bool = False,
         width: int = WIDTH,
         steps: int | None = None,
-        update: int | None = None,
+        update: int | Sequence[int] | str | None = None,
     ) -> None:
         super().__init__()
         self.released, self.frozen = released, frozen
         self.steps = (49 if released else 50) if steps is None else steps
-        self.update = (9 if released else 10) if update is None else update
+        chosen = (9 if released else 10) if update is None else update
+        several = chosen.split() if isinstance(chosen, str) else chosen
+        self.update = several if isinstance(several, int) else tuple(int(one) for one in several)
         body = build_backbone(backbone, "deep-stem", dilations=(1, 1, 2, 4))
         self.parts = [f"layer{number}" for number in range(len(body.list_stages()))]
         for name, stage in zip(self.parts, body.list_stages(), strict=True):
@@ -166,9 +170,18 @@ class RePRI(OneShotNetwork):
         return maps, resize_labels(masks, (maps.shape[-2], maps.shape[-1]))
 
     def adapt(
-        self, query: Features, supports: Features, query_mask: Tensor | None = None, *, record: bool = False
+        self,
+        query: Features,
+        supports: Features,
+        query_mask: Tensor | None = None,
+        *,
+        proportions: Tensor | None = None,
+        record: bool = False,
     ) -> Adapted:
-        """The classifiers of all pairs of a batch; `record` keeps the history of every step."""
+        """The classifiers of all pairs of a batch; `record` keeps the history of every step.
+
+        `proportions` (B, 2) are the shares of background and class where they are known, as to an oracle.
+        """
         (maps,), (shown, labels) = query, supports
         size = (maps.shape[-2], maps.shape[-1])
         if query_mask is None:
@@ -184,6 +197,7 @@ class RePRI(OneShotNetwork):
             steps=self.steps,
             update=self.update,
             centre_on_all=self.released,
+            proportions=proportions,
             record=record,
         )
 
@@ -211,6 +225,20 @@ def smoothed_cross_entropy(logits: Tensor, labels: Tensor, smoothing: float = SM
     others = (rates.sum(1) - own) * (smoothing / (logits.shape[1] - 1))
     loss = -((1 - smoothing) * own + others)
     return (loss * valid).sum() / valid.sum().clamp_min(1)
+
+
+def measure_proportions(labels: Tensor, size: tuple[int, int], noise: float = 0.0) -> Tensor:
+    """(B, 2): the shares of background and class in labels (B, H, W) at another size, without pixels marked 255.
+
+    That of the class is changed by `noise` times itself, within 0 and 1.
+
+    >>> measure_proportions(torch.tensor([[[1, 0], [0, 255]]]), (2, 2), noise=0.5).tolist()
+    [[0.5, 0.5]]
+    """
+    small = resize_labels(labels, size).flatten(1)
+    share = (small == 1).sum(1) / (small != IGNORED).sum(1).clamp_min(1)
+    shown = (share * (1 + noise)).clamp(0, 1)
+    return torch.stack([1 - shown, shown], 1)
 
 
 def resize_labels(labels: Tensor, size: tuple[int, int]) -> Tensor:
@@ -263,16 +291,19 @@ def adapt_classifiers(
     *,
     shots: int,
     steps: int = 50,
-    update: int = 10,
+    update: int | Sequence[int] = 10,
     centre_on_all: bool = False,
+    proportions: Tensor | None = None,
     record: bool = False,
 ) -> Adapted:
     """Fit the classifiers of B pairs at once, in float32 or better.
 
     `query` (B, C, n) features and which of them are `valid` (B, n); `support` (B, C, m) those of all shots, with
-    `labels` (B, m) of 0, 1 and 255. `centre_on_all` starts the bias at the mean over all of the query. Gradients are
-    written out, so that this works in inference mode and takes one pass over the features each way per step.
+    `labels` (B, m) of 0, 1 and 255. `centre_on_all` starts the bias at the mean over all of the query. `proportions`
+    (B, 2), where given, are the shares of background and class, which are then never measured. Gradients are written
+    out, so that this works in inference mode and takes one pass over the features each way per step.
     """
+    updates = set() if proportions is not None else {update} if isinstance(update, int) else set(update)
     kind = torch.promote_types(query.dtype, torch.float32)
     history: dict[str, list[Tensor]] = {}
     with torch.autocast(query.device.type, enabled=False):
@@ -281,14 +312,17 @@ def adapt_classifiers(
         weight = first_weight = known.sum(shown.to(kind)) / (shown.to(kind).sum(1, keepdim=True) + TINY)
         start = asked.score(weight)
         bias = first_bias = start.mean(1) if centre_on_all else (start * share).sum(1)
-        proportions = sum_shares(torch.sigmoid(start - bias[:, None]), share)
+        if proportions is None:
+            proportions = sum_shares(torch.sigmoid(start - bias[:, None]), share)
+        else:
+            proportions = proportions.to(start)
         pull = 1 / shots
         for step in range(steps):
             scores, known_scores = asked.score(weight), known.score(weight)
             likely, known_likely = (torch.sigmoid(given - bias[:, None]) for given in (scores, known_scores))
             marginal = sum_shares(likely, share)
-            if step == update:
-                proportions, pull = marginal, 1 / shots + 1
+            if step in updates:
+                proportions, pull = marginal, pull + 1
             cross_entropy, known_change = measure_support(known_likely, known_share, shown)
             entropy, of_entropy = measure_entropy(likely, share)
             divergence, of_divergence = measure_divergence(marginal, proportions)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.one_shot.backbones import build_backbone, freeze
+from hardlook.errors import OptionError
+from hardlook.networks.one_shot.backbones import VGG16, ResNet, StagedVGG16, build_backbone, freeze
 from hardlook.networks.one_shot.network import IGNORED, Features, OneShotNetwork
 from hardlook.randomness import generator
 
@@ -50,10 +51,12 @@ class PMM(OneShotNetwork):
     generator; batch statistics move in training; and pixels marked 255 are background.
 
     Published networks train their backbone; with `frozen` it keeps its weights, so that its features can be kept too.
-    They have 256 channels behind it, or `width`.
+    They have 256 channels behind it, or `width`. The EM takes `steps` iterations. `mixtures` are the numbers of
+    vectors, one for each stage, or a text such as "1 3 6". `vgg16` is the backbone of the released code, which has a
+    convolution of its own and one output.
     """
 
-    mixtures: ClassVar[tuple[int, ...]] = (3,)
+    mixtures: tuple[int, ...] = (3,)
     residual: ClassVar[bool] = False
 
     def __init__(
@@ -64,11 +67,24 @@ class PMM(OneShotNetwork):
         frozen: bool = False,
         width: int = WIDTH,
         starts: Mapping[int, Tensor] | None = None,
+        steps: int = STEPS,
+        mixtures: Sequence[int] | int | str = (),
     ) -> None:
         super().__init__()
         self.released, self.frozen, self.width, self.starts = released, frozen, width, dict(starts or {})
-        self.model_res = build_backbone(backbone, "caffe", dilations=(1, 1, 2, 4), stages=3)
-        inputs = sum(self.model_res.channels[-2:])
+        self.steps = steps
+        if mixtures:
+            given = str(mixtures).split() if isinstance(mixtures, str | int) else mixtures
+            self.mixtures = tuple(int(count) for count in given)
+        if not self.residual and len(self.mixtures) > 1:
+            raise OptionError(f"mixtures={mixtures}: PMM has one stage", remedy="one number of vectors, such as 3")
+        body: ResNet | VGG16 | StagedVGG16
+        if backbone == "vgg16":
+            self.part, body = "model_backbone", StagedVGG16()
+        else:
+            self.part, body = "model_res", build_backbone(backbone, "caffe", dilations=(1, 1, 2, 4), stages=3)
+        self.add_module(self.part, body)
+        inputs = sum(body.channels[-2:])
         self.layer5 = nn.Sequential(
             nn.Conv2d(inputs, width, 3, padding=2, dilation=2), nn.BatchNorm2d(width), nn.ReLU()
         )
@@ -80,11 +96,11 @@ class PMM(OneShotNetwork):
         for number, inputs in enumerate((width + 2, width, width), start=1):
             first, second = nn.Conv2d(inputs, width, 3, padding=1), nn.Conv2d(width, width, 3, padding=1)
             self.add_module(f"residule{number}", nn.Sequential(nn.ReLU(), first, nn.ReLU(), second))
-        for part in self.model_res.modules():
+        for part in body.modules():
             if isinstance(part, nn.BatchNorm2d):
                 part.requires_grad_(False)
         if frozen:
-            freeze(self.model_res)
+            freeze(body)
         if released and not self.residual:
             self.starts = {count: self._draw(count) for count in self.mixtures} | self.starts
 
@@ -100,7 +116,7 @@ class PMM(OneShotNetwork):
         """
         super().train(mode)
         if self.frozen or not self.released:
-            for part in self.model_res.modules():
+            for part in self.get_submodule(self.part).modules():
                 if isinstance(part, nn.BatchNorm2d):
                     part.eval()
         return self
@@ -110,14 +126,24 @@ class PMM(OneShotNetwork):
             return torch.randn(1, self.width, count) * math.sqrt(2 / count)
         return torch.from_numpy(generator(0, "prototype mixture", count).standard_normal((1, self.width, count)))
 
+    def fix_starts(self, seed: int = 0) -> None:
+        """Draw the starts of all mixtures once, from a seed, so that `released` answers the same in every run."""
+        rng = torch.Generator().manual_seed(seed)
+        self.starts = {
+            count: torch.randn(1, self.width, count, generator=rng) * math.sqrt(2 / count) for count in self.mixtures
+        }
+
     def encode(self, images: Tensor) -> Features:
         """One map (B, width, h, w)."""
-        return self.encode_features(self.model_res(images)[-2:])
+        return self.encode_features(self._run(images))
 
     @torch.no_grad()
     def run_backbone(self, images: Tensor) -> Features:
         """The outputs of the second and the third stage, of a frozen backbone."""
-        return tuple(self.model_res(images)[-2:])
+        return self._run(images)
+
+    def _run(self, images: Tensor) -> Features:
+        return tuple(self.get_submodule(self.part)(images)[-2:])
 
     def encode_features(self, features: Features) -> Features:
         """Both stages in one map (B, width, h, w)."""
@@ -144,7 +170,7 @@ class PMM(OneShotNetwork):
         points = maps[:, :, None] * sets[:, :, :, None]  # (B, K, 2, C, h, w)
         points = points.permute(2, 0, 3, 1, 4, 5).flatten(3).flatten(0, 1)
         start = self.starts[count] if count in self.starts else self._draw(count)
-        return iterate_means(points, start.to(points))
+        return iterate_means(points, start.to(points), self.steps)
 
     def locate(self, query: Tensor, background: Tensor, shown: Tensor) -> Tensor:
         """The shares (B, 2, h, w) of background and class, summed over the vectors of each."""
@@ -232,7 +258,7 @@ class PMM(OneShotNetwork):
         groups: dict[float, list[nn.Parameter]] = {1.0: [], 2.0: [], 10.0: [], 20.0: []}
         for name, parameter in self.named_parameters():
             if parameter.requires_grad:
-                factor = (1.0 if name.startswith("model_res.") else 10.0) * (2.0 if name.endswith("bias") else 1.0)
+                factor = (1.0 if name.startswith(f"{self.part}.") else 10.0) * (2.0 if name.endswith("bias") else 1.0)
                 groups[factor].append(parameter)
         return [(parameters, factor) for factor, parameters in groups.items() if parameters]
 
@@ -245,7 +271,7 @@ class RPMM(PMM):
     maps over 5, of which a further soft-max is taken; the default takes the logits of the last stage for any number.
     """
 
-    mixtures: ClassVar[tuple[int, ...]] = (1, 3, 6)
+    mixtures: tuple[int, ...] = (1, 3, 6)
     residual: ClassVar[bool] = True
 
     def list_logits(self, query: Features, supports: Features) -> list[Tensor]:

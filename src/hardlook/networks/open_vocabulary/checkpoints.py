@@ -23,12 +23,23 @@ from hardlook.reading import reading
 
 NOT_WEIGHTS = ("input_resolution", "context_length", "vocab_size")
 """What OpenAI's files hold beside weights."""
+PARALLEL = "module."
 
 Network = TypeVar("Network", bound=nn.Module)
 
 
 def read_state(path: Path) -> dict[str, Tensor]:
-    """Tensors by name on the CPU; a file that would run code is refused with the name of what it would call."""
+    """Tensors by name on the CPU; a file that would run code is refused with the name of what it would call.
+
+    Names are without the `module.` of parallel training, where all have it.
+    """
+    state = _read_tensors(path)
+    if all(name.startswith(PARALLEL) for name in state):
+        return {name.removeprefix(PARALLEL): value for name, value in state.items()}
+    return state
+
+
+def _read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         return dict(load_state_dict(path).state)
     except DataError:
