@@ -166,7 +166,7 @@ def test_options_that_a_file_does_not_tell_reach_the_network(hardlook, tmp_path)
 
 
 def test_options_of_a_trained_folder_are_its_own(tiny, tmp_path):
-    train_tiny(tmp_path, change_one_shot_recipe(find_one_shot_recipe("hsnet"), {"size": 33, "batch": 2}))
+    train_tiny(tmp_path, change_one_shot_recipe(find_one_shot_recipe("hsnet"), {"size": 33, "batch": 2, "epochs": 1}))
     with pytest.raises(OptionError, match="has its own"):
         HSNet(weights=str(tmp_path), options="steps=3")
 
@@ -275,7 +275,10 @@ def test_a_released_mixture_has_the_same_start_in_every_run(tmp_path, one_thread
 def test_the_reading_of_a_folder_is_the_one_that_is_asked_for(tiny, tmp_path, trained):
     """HSNet votes over several supports in one of them; a folder holds its training's reading, which is another one."""
     folder = tmp_path / "folder"
-    train_tiny(folder, change_one_shot_recipe(find_one_shot_recipe("hsnet", reading=trained), {"size": 33, "batch": 2}))
+    train_tiny(
+        folder,
+        change_one_shot_recipe(find_one_shot_recipe("hsnet", reading=trained), {"size": 33, "batch": 2, "epochs": 1}),
+    )
     sound, released = (HSNet(weights=str(folder), reading=name) for name in ("sound", "released"))
     assert not sound.net.released and released.net.released
     assert not build(str(folder), "one-shot-segmenter").net.released
