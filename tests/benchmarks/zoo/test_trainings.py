@@ -163,6 +163,15 @@ def test_changes_of_one_method(study, tmp_path):
         make_recipe(make_settings(study, tmp_path, changes=("lr",)), list_trainings(settings)[0])
 
 
+def test_stages_share_the_budget_equally_unless_it_is_said_otherwise(study, tmp_path):
+    settings = make_settings(study, tmp_path, changes=())
+    listed = {one.method: one for one in list_trainings(settings, only=["sib", "protonet"])}
+    assert [stage.share for stage in make_recipe(settings, listed["sib"]).stages] == [1.0, 1.0]
+    assert [stage.share for stage in make_recipe(settings, listed["protonet"]).stages] == [0.0]
+    earlier = make_settings(study, tmp_path, changes=("share=0",))
+    assert [stage.share for stage in make_recipe(earlier, listed["sib"]).stages] == [0.0, 0.0]
+
+
 BLOCKED = """
 import sys
 

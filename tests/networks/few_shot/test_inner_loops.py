@@ -41,6 +41,27 @@ def test_all_tasks_at_once_equal_a_loop_over_tasks():
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
 
 
+def test_batch_statistics_are_those_of_batch_normalisation():
+    """As torch's own in training, with its first and second derivatives; maps in half precision stay so."""
+    torch.manual_seed(0)
+    norm = nn.BatchNorm2d(3).double()
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    x = (5 + 2 * torch.randn(4, 3, 2, 3, dtype=torch.float64)).requires_grad_()
+    with batch_statistics(norm.eval()):
+        found = norm(x)
+        expected = functional.batch_norm(x, None, None, norm.weight, norm.bias, training=True, eps=norm.eps)
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+        assert torch.autograd.gradgradcheck(norm, (x,))
+        norm.float()
+        rounded = x.detach().bfloat16()
+        with torch.autocast("cpu", torch.bfloat16):
+            half = norm(rounded)
+    assert half.dtype == torch.bfloat16
+    wide = functional.batch_norm(rounded.float(), None, None, norm.weight, norm.bias, training=True, eps=norm.eps)
+    torch.testing.assert_close(half, wide.bfloat16(), rtol=0.01, atol=0.01)
+
+
 def test_parameters_with_rate_0_stay():
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 3)).double()
