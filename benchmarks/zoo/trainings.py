@@ -126,7 +126,7 @@ def make_recipe(settings: Settings, training: Training) -> Recipe:
     entry = find_method(training.method)
     changes: dict[str, Any] = {name: card[name] for name in ("ways", "shots", "queries")}
     if len(entry.stages) > 1:
-        changes["share"] = 1.0
+        changes["shares"] = (1,) * len(entry.stages)
     for text in settings.changes:
         key, sign, value = text.partition("=")
         method, _, key = key.rpartition(":")

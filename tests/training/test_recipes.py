@@ -100,19 +100,21 @@ def test_stages_share_a_budget_as_their_recipes_do():
 def test_stages_share_a_budget_as_they_are_told():
     stages = (StageRecipe("classes", epochs=1, batch=50), StageRecipe("episodes", epochs=900, episodes=100, tasks=2))
     recipe = Recipe("any", "conv64f", stages, ways=5, shots=1, queries=4)
-    equal = change_recipe(recipe, {"share": 1})
+    equal = change_recipe(recipe, {"shares": "1,1"})
     # Half of 10,000 images in steps of 50 each; without a budget shares say nothing.
     assert [plan.steps for plan in plan_stages(equal, 1000, 10_000)] == [100, 100]
     assert [plan.steps for plan in plan_stages(equal, 1000)] == [plan.steps for plan in plan_stages(recipe, 1000)]
-    one_to_three = change_recipe(equal, {"episodes.share": 3})
+    one_to_three = change_recipe(equal, {"shares": (1, 3)})
     assert [plan.steps for plan in plan_stages(one_to_three, 1000, 10_000)] == [50, 150]
-    with pytest.raises(OptionError, match="the stage episodes has no share") as raised:
-        plan_stages(change_recipe(recipe, {"classes.share": 1}), 1000, 10_000)
-    assert "share=1" in str(raised.value)
-    with pytest.raises(OptionError, match="share -1"):
-        change_recipe(recipe, {"share": -1})
-    # Trainings of earlier versions are the same ones without a share.
-    assert "share" not in recipe.to_json()["stages"][0] and equal.to_json()["stages"][0]["share"] == 1
+    for wrong in ("1", "1,0", "1,1,1", "-1,1"):
+        with pytest.raises(OptionError, match=f"shares {wrong} for 2 stages of any") as raised:
+            change_recipe(recipe, {"shares": wrong})
+        assert "shares=1,1" in str(raised.value)
+    with pytest.raises(OptionError, match="not a value like"):
+        change_recipe(recipe, {"shares": "half"})
+    # Trainings of earlier versions are the same ones without shares; an empty value takes them away.
+    assert "shares" not in recipe.to_json() and equal.to_json()["shares"] == (1, 1)
+    assert change_recipe(equal, {"shares": ""}).shares == ()
 
 
 # The toolkit's names of the methods whose rows cite it, those of the stage on classes after a comma.

@@ -33,8 +33,7 @@ class StageRecipe:
     `lr` is the learning rate, `part_lr` that of parameters whose names begin with a key. A step of `episodes` has
     `tasks` tasks, an epoch `episodes` tasks; a step of the others has `batch` images, an epoch all images once. `clip`
     bounds the norm of the gradient and `ema` is the decay of the weights' moving average, 0 for neither. `accumulate`
-    splits a step into so many backward passes. `share` is the stage's part of a budget beside those of the other
-    stages; with 0 for all of them a budget is shared as the recipe's epochs are.
+    splits a step into so many backward passes.
     """
 
     stage: str = "episodes"
@@ -52,7 +51,6 @@ class StageRecipe:
     clip: float = 0.0
     ema: float = 0.0
     accumulate: int = 1
-    share: float = 0.0
     part_lr: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -69,7 +67,6 @@ class StageRecipe:
             "betas": (len(self.betas) == 2 and 0 <= min(self.betas) <= max(self.betas) < 1, "two, from 0 to below 1"),
             "ema": (0 <= self.ema < 1, "from 0 to below 1"),
             "accumulate": (self.accumulate >= 1, "at least 1"),
-            "share": (0 <= self.share < math.inf, "at least 0 and finite"),
         }
         for name, (is_valid, expected) in checks.items():
             if not is_valid:
@@ -86,7 +83,8 @@ class StageRecipe:
 class Recipe:
     """The stages of a training, the shape of its tasks, the method's own options, and where all this is from.
 
-    `views` is how many times an image is augmented in a step on classes, which its method says.
+    `views` is how many times an image is augmented in a step on classes, which its method says. `shares` are the parts
+    of a budget that the stages have; without them it is shared as the stages' epochs are.
     """
 
     method: str
@@ -97,6 +95,7 @@ class Recipe:
     queries: int = 15
     augment: bool = True
     views: int = 1
+    shares: tuple[int, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     backbone_options: Mapping[str, Any] = field(default_factory=dict)
     source: str = GENERAL_SOURCE
@@ -111,11 +110,10 @@ class Recipe:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The recipe as JSON values; a share of 0 is left out, as trainings of earlier versions have none."""
+        """The recipe as JSON values; without shares they are left out, as trainings of earlier versions have none."""
         values = asdict(self)
-        for stage in values["stages"]:
-            if not stage["share"]:
-                del stage["share"]
+        if not self.shares:
+            del values["shares"]
         return values
 
 
@@ -153,7 +151,7 @@ def read_recipe_table(package: str, file: str) -> list[dict[str, str]]:
 
 
 _SCHEDULE = {"schedule": "kind", "gamma": "gamma", "every": "every", "milestones": "milestones", "warm_up": "warm_up"}
-_COMMON = ("ways", "shots", "queries", "augment")
+_COMMON = ("ways", "shots", "queries", "augment", "shares")
 
 
 def list_stage_settings(*, episodes: bool = True) -> set[str]:
@@ -185,6 +183,10 @@ def change_recipe(recipe: Recipe, given: Mapping[str, Any]) -> Recipe:
             raise OptionError(
                 f"a recipe has no {key!r}", remedy=f"one of {known}, STAGE.NAME, option.NAME, backbone.NAME"
             )
+    if recipe.shares and (len(recipe.shares) != len(recipe.stages) or min(recipe.shares) < 1):
+        what = f"shares {','.join(map(str, recipe.shares))} for {len(recipe.stages)} stages of {recipe.method}"
+        equal = ",".join("1" for _ in recipe.stages)
+        raise OptionError(what, remedy=f"a whole number above 0 for each stage, such as shares={equal}")
     if min(recipe.ways - 1, recipe.shots, recipe.queries) < 1:
         raise OptionError("tasks have at least 2 ways, 1 shot and 1 query", remedy="change ways, shots or queries")
     return replace(recipe, changed=(*recipe.changed, *given))
@@ -301,8 +303,8 @@ class StagePlan:
 def plan_stages(recipe: Recipe, training_images: int, budget_images: int = 0) -> tuple[StagePlan, ...]:
     """The steps of every stage: as many as the recipe says, or parts of a budget of images.
 
-    The parts are in the proportion of the stages' `share`, or in that of the recipe's images where no stage has one. A
-    stage has one step at least.
+    The parts are in the proportion of the recipe's `shares`, or in that of its images without them. A stage has one
+    step at least.
     """
     sizes = [recipe.images_per_step(stage) for stage in recipe.stages]
     epochs = [
@@ -311,13 +313,7 @@ def plan_stages(recipe: Recipe, training_images: int, budget_images: int = 0) ->
     ]
     steps = [stage.epochs * count for stage, count in zip(recipe.stages, epochs, strict=True)]
     if budget_images:
-        shares = [stage.share for stage in recipe.stages]
-        if not any(shares):
-            shares = [count * size for count, size in zip(steps, sizes, strict=True)]
-        if not all(shares):
-            without = next(stage.stage for stage in recipe.stages if not stage.share)
-            what = f"the stage {without} has no share of the budget, and another stage has"
-            raise OptionError(what, remedy=f"set {without}.share, or share=1 for equal parts")
+        shares = recipe.shares or [count * size for count, size in zip(steps, sizes, strict=True)]
         steps = [
             max(1, round(share / size * (budget_images / sum(shares))))
             for share, size in zip(shares, sizes, strict=True)

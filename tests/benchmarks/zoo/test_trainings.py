@@ -166,10 +166,10 @@ def test_changes_of_one_method(study, tmp_path):
 def test_stages_share_the_budget_equally_unless_it_is_said_otherwise(study, tmp_path):
     settings = make_settings(study, tmp_path, changes=())
     listed = {one.method: one for one in list_trainings(settings, only=["sib", "protonet"])}
-    assert [stage.share for stage in make_recipe(settings, listed["sib"]).stages] == [1.0, 1.0]
-    assert [stage.share for stage in make_recipe(settings, listed["protonet"]).stages] == [0.0]
-    earlier = make_settings(study, tmp_path, changes=("share=0",))
-    assert [stage.share for stage in make_recipe(earlier, listed["sib"]).stages] == [0.0, 0.0]
+    assert make_recipe(settings, listed["sib"]).shares == (1, 1)
+    assert make_recipe(settings, listed["protonet"]).shares == ()
+    earlier = make_settings(study, tmp_path, changes=("shares=",))
+    assert make_recipe(earlier, listed["sib"]).shares == ()
 
 
 BLOCKED = """
