@@ -86,7 +86,7 @@ class NetworkSegmenter:
         self.card: dict[str, Any] = {}
         self.encoded = 0
         network, found_size = self._load(weights, backbone, unfinished, parse_options(options))
-        self._fix_starts(network)
+        network.fix_draws()
         self.net: OneShotNetwork = network.to(device).eval()
         self.rule: InputRule = self._choose_rule(size or found_size)
         self._keys, self._memory = ContentKeys(), memory
@@ -96,13 +96,6 @@ class NetworkSegmenter:
     def forget(self) -> None:
         """Drop what is kept of images and supports."""
         self._features: LRUCache[Features] = LRUCache(self._memory, _count_bytes)
-
-    def _fix_starts(self, network: OneShotNetwork) -> None:
-        """Give mixtures that would begin at random as `released` the same start in every run."""
-        from hardlook.networks.one_shot.rpmm import PMM
-
-        if isinstance(network, PMM) and network.released:
-            network.fix_starts()
 
     def _open_store(self) -> FrozenFeatures:
         from hardlook.training.frozen_features import FrozenFeatures

@@ -68,7 +68,7 @@ class Leo(ClassClassifier):
 
     The backbone is frozen. `noise` draws the numbers of a batch: once for the codes, once for the weights in each
     latent step and at the end; without it they follow from the tasks' keys. With `released` the gradients of supports
-    hold those of the losses of the inner steps, too, which nobody clears there. The training does not see that, since
+    hold those of the losses of the inner steps, too, which are not cleared there. The training does not see that, since
     the backbone is frozen.
     """
 

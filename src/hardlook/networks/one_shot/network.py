@@ -82,6 +82,9 @@ class OneShotNetwork(nn.Module, ABC):
         logits = self(query, supports, masks)
         return functional.cross_entropy(logits, labels.long(), ignore_index=IGNORED), logits
 
+    def fix_draws(self) -> None:
+        """Draw what the network would begin with at random once, from a fixed seed: its answers are then the same."""
+
     def run_backbone(self, images: Tensor) -> Features:
         """What a frozen backbone makes of images (B, 3, H, W), without gradients."""
         raise NotImplementedError(f"{type(self).__name__} trains its backbone")

@@ -126,9 +126,11 @@ class PMM(OneShotNetwork):
             return torch.randn(1, self.width, count) * math.sqrt(2 / count)
         return torch.from_numpy(generator(0, "prototype mixture", count).standard_normal((1, self.width, count)))
 
-    def fix_starts(self, seed: int = 0) -> None:
-        """Draw the starts of all mixtures once, from a seed, so that `released` answers the same in every run."""
-        rng = torch.Generator().manual_seed(seed)
+    def fix_draws(self) -> None:
+        """Draw the starts of all mixtures anew from a fixed seed, where they are drawn at random, as `released`."""
+        if not self.released:
+            return
+        rng = torch.Generator().manual_seed(0)
         self.starts = {
             count: torch.randn(1, self.width, count, generator=rng) * math.sqrt(2 / count) for count in self.mixtures
         }
