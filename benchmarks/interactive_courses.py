@@ -3,9 +3,10 @@
     python benchmarks/interactive_courses.py --device cuda
     python benchmarks/interactive_courses.py --family simpleclick --size vit_base --device cuda --precision bfloat16
 
-Parameters are random, as time does not depend on them. The courses' last masks are discs of different places and sizes,
-so that their crops differ. Prints milliseconds per click of all courses, the ratio beside its target on a GPU, and how
-far the answers differ. On a processor, where a batch gains nothing: --courses 2 --repeats 1 --size hrnet18s.
+One by one is the published way: the network as it is, one course after the other. Parameters are random, as time does
+not depend on them. The courses' last masks are discs of different places and sizes, so that their crops differ. Prints
+milliseconds per click of all courses, the ratio beside its target on a GPU, and how far the answers differ. On a
+processor, where a batch gains nothing: --courses 2 --repeats 1 --size hrnet18s.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import torch
 
 from hardlook.models.torch_inference import exact_inference
 from hardlook.networks.interactive.checkpoints import FAMILIES, build_random
+from hardlook.networks.interactive.gpu_inference import GpuOptions
 from hardlook.networks.interactive.predictor_settings import PUBLISHED
 from hardlook.networks.interactive.predictors import Course, CourseState, Predictor
 
@@ -79,7 +81,7 @@ def main() -> None:
     picture = np.random.default_rng(1).integers(0, 256, (*args.picture, 3), dtype=np.uint8)
     courses = make_courses(args.courses, tuple(args.picture), args.device)
     settings = PUBLISHED[args.family]
-    one_by_one = Predictor(network, settings, batch=1)
+    one_by_one = Predictor(network, settings, batch=1, gpu=GpuOptions(layers=False))
     batched = Predictor(network, settings, batch=args.courses, pad=True)
     alone, expected = measure(one_by_one, picture, courses, False, args.repeats, args)
     joined, found = measure(batched, picture, courses, True, args.repeats, args)

@@ -3,12 +3,13 @@
 Run `python benchmarks/rclicks_gpu.py` on a machine with a GPU (`--device cpu --small` tries the script without one).
 Needs numpy, torch and transformers, nothing else. Weights are random, of the size of trained ones: time does not depend
 on their values. The loop is the published way with the plain network in float32 without TF32. Ours is measured in
-`float32` without TF32, as it runs by default; `split`, where the encoder's products are computed from three in TF32
-each; in `tf32` and in `bfloat16`. The error of each is that of the encoded image against the network in float64. The
-work is that of one instance of 1024 x 1024 pixels: the baseline and ten groups over 20 rounds (220 clicks, 11 at once,
-each with the logits of the click before) and 97 first clicks of users. Times are those between two events on the GPU,
-so they hold the GPU's pauses too, and everything from pixels to masks in the processor's memory; the middle one of five
-passes for ours, one pass for the loop.
+`float32` without TF32; `split`, the same with large products computed from three of half precision, as it runs by
+default; in `tf32` and in `bfloat16`. The error of each, against the network in float64, is that of the encoded image
+and that of masks' logits (of users' clicks, once alone and once with the logits of an earlier mask). The work is that
+of one instance of 1024 x 1024 pixels: the baseline and ten groups over 20 rounds (220 clicks, 11 at once, each with the
+logits of the click before) and 97 first clicks of users. Times are those between two events on the GPU, so they hold
+the GPU's pauses too, and everything from pixels to masks in the processor's memory; the middle one of five passes for
+ours, one pass for the loop (`--skip-published` leaves it out).
 """
 
 import argparse
@@ -30,6 +31,7 @@ from hardlook.models.interactive.sam_session import SamSession, decode_prompts
 from hardlook.models.interactive.transformers_sam import SamNetwork
 from hardlook.models.roles import Clicks, Prompted
 from hardlook.models.torch_inference import Precision, exact_inference
+from hardlook.networks import fused_layers, split_products
 
 
 @dataclass(frozen=True)
@@ -195,23 +197,65 @@ def prepare_pixels(network: Any, image: np.ndarray) -> torch.Tensor:
     return frame.prepare_tensor(image, str(network.device))
 
 
-def encode_exactly(network: Any, image: np.ndarray) -> torch.Tensor:
-    """The encoded image in float64; what that takes of the GPU's memory is given back."""
-    encoder = copy.deepcopy(network.vision_encoder).double()
+@dataclass(frozen=True)
+class Exact:
+    """The image and the logits of all masks of some clicks (P, 3, h, w) in float64; then those with `previous` ones."""
+
+    encoded: torch.Tensor
+    points: torch.Tensor
+    labels: torch.Tensor
+    previous: torch.Tensor
+    logits: list[torch.Tensor]
+
+
+def compute_exactly(network: Any, image: np.ndarray, work: Work, most: int = 11) -> Exact:
+    """In float64; what that takes of the GPU's memory is given back."""
+    exact = copy.deepcopy(network).double()
+    users = all_clicks(work)[1][:most]
+    points = torch.from_numpy(np.stack([one.points for one in users])).to(network.device)
+    labels = torch.ones(points.shape[:2], dtype=torch.int64, device=network.device)
     with torch.inference_mode():
-        encoded: torch.Tensor = encoder(prepare_pixels(network, image).double()).last_hidden_state
-    del encoder
+        encoded = exact.vision_encoder(prepare_pixels(network, image).double()).last_hidden_state
+        positions = exact.get_image_wide_positional_embeddings()
+        decode = partial(decode_prompts, exact, encoded, positions, points.double(), labels, None)
+        logits, _ = decode(None, True)
+        previous = logits[:, :1].float()
+        again, _ = decode(previous.double(), True)
+    del exact, decode
     if encoded.is_cuda:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
-    return encoded
+    return Exact(encoded, points, labels, previous, [logits, again])
 
 
-def measure_error(network: SamNetwork, image: np.ndarray, exact: torch.Tensor) -> float:
-    """The length of the encoded image's difference from the exact one, of the exact one's length."""
+def measure_errors(network: SamNetwork, image: np.ndarray, exact: Exact) -> tuple[float, float]:
+    """Lengths of differences from the exact numbers, of these numbers' length: of the image, and of logits."""
     with exact_inference(network.precision):
         encoded = network.encoder(prepare_pixels(network.network, image)).last_hidden_state
-    return float((encoded.double() - exact).norm() / exact.norm())
+        found = [
+            network.decode(encoded, (), exact.points, exact.labels, None, previous, True)[0]
+            for previous in (None, exact.previous)
+        ]
+    logits = torch.cat(exact.logits)
+    of_image = (encoded.double() - exact.encoded).norm() / exact.encoded.norm()
+    return float(of_image), float((torch.cat(found).double() - logits).norm() / logits.norm())
+
+
+def measure_published(
+    network: torch.nn.Module, image: np.ndarray, work: Work, device: str, most: int | None, encodings: list[int]
+) -> tuple[float, list[np.ndarray]]:
+    """Seconds of the loop, of all clicks or for all by those measured, and the last masks of all clicks."""
+    seconds(lambda: encoded_always(network, image, work, 1), device)
+    few, _ = seconds(lambda: encoded_always(network, image, work, 3), device)
+    measured = work.clicks if few / 3 * work.clicks <= LONGEST else 3
+    if most is not None:
+        measured = min(measured, max(1, most))
+    encodings.clear()
+    theirs, others = seconds(lambda: encoded_always(network, image, work, measured), device)
+    theirs *= work.clicks / measured
+    how = "measured" if measured == work.clicks else f"extrapolated from {measured} clicks"
+    print(f"encoded at every click, float32: {theirs:.3f} s ({how}, {len(encodings)} encodings)", flush=True)
+    return theirs, others
 
 
 def main() -> None:
@@ -220,6 +264,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="a small encoder and little work, to try the script")
     parser.add_argument("--precisions", nargs="+", choices=ROWS, help="rows to measure (all; on a processor float32)")
     parser.add_argument("--clicks-of-loop", type=int, metavar="N", help="measure at most N clicks of the slow loop")
+    parser.add_argument("--skip-published", action="store_true", help="leave the slow loop out, and the ratios")
     chosen = parser.parse_args()
     device = chosen.device
     names = chosen.precisions or (list(ROWS) if device.startswith("cuda") else ["float32"])
@@ -231,21 +276,17 @@ def main() -> None:
     parameters = sum(value.numel() for value in network.parameters()) / 1e6
     where = torch.cuda.get_device_name() if device.startswith("cuda") else "the processor"
     print(f"{where}, torch {torch.__version__}, transformers {transformers.__version__}, {parameters:.0f} M parameters")
-    seconds(lambda: encoded_always(network, image, work, 1), device)
-    few, _ = seconds(lambda: encoded_always(network, image, work, 3), device)
-    measured = work.clicks if few / 3 * work.clicks <= LONGEST else 3
-    if chosen.clicks_of_loop is not None:
-        measured = min(measured, max(1, chosen.clicks_of_loop))
-    encodings.clear()
-    theirs, others = seconds(lambda: encoded_always(network, image, work, measured), device)
-    theirs *= work.clicks / measured
-    how = "measured" if measured == work.clicks else f"extrapolated from {measured} clicks"
-    print(f"encoded at every click, float32: {theirs:.3f} s ({how}, {len(encodings)} encodings)", flush=True)
-    exact = encode_exactly(network, image)
+    device_of_network = next(network.parameters()).device
+    for kernels, module in (("split products", split_products), ("the decoder's steps", fused_layers)):
+        print(f"kernels of {kernels}: {'none' if module.find_kernels(device_of_network) is None else 'yes'}")
+    theirs, others = None, None
+    if not chosen.skip_published:
+        theirs, others = measure_published(network, image, work, device, chosen.clicks_of_loop, encodings)
+    exact = compute_exactly(network, image, work)
     for name in names:
         precision, split = ROWS[name]
         ours = SamNetwork(network, precision, split_products=split)
-        error = measure_error(ours, image, exact)
+        of_image, of_logits = measure_errors(ours, image, exact)
         for _ in range(4):  # libraries load, memory is taken, and graphs are recorded
             encoded_once(ours, image, work)
         encodings.clear()
@@ -257,9 +298,9 @@ def main() -> None:
         per_image = len(encodings) / PASSES
         print(f"encoded once, {name}: {middle:.3f} s for {work.clicks} clicks, {per_image:g} encodings (target 1)")
         print("  passes: " + ", ".join(f"{one:.3f}" for one in times) + " s")
-        target = f" (target {TARGET})" if name == "float32" else ""
-        print(f"  ratio: {theirs / middle:.0f}{target}")
-        print(f"  error of the encoded image against float64: {error:.1e}", flush=True)
+        if theirs is not None:
+            print(f"  ratio: {theirs / middle:.0f}" + (f" (target {TARGET})" if precision == "float32" else ""))
+        print(f"  error against float64: {of_image:.1e} of the image, {of_logits:.1e} of the logits", flush=True)
         if others and precision == "float32":  # random weights: rounded logits near 0 say nothing of real masks
             apart = np.mean([np.mean(one != other) for one, other in zip(masks, others, strict=True)])
             print(f"  last masks of both ways: {apart:.1e} of the pixels differ")

@@ -31,8 +31,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from hardlook.networks.few_shot.catalogue import find_method
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
-from hardlook.training.augmentation import DEVIATION, MEAN
-from hardlook.training.devices import arrange_channels, multiplying_in, open_fabric
+from hardlook.training.colours import DEVIATION, MEAN
+from hardlook.training.devices import arrange_network, multiplying_in, open_fabric
 from hardlook.training.few_shot import EpisodeRows, FewShotData, FewShotTrainee, build_method
 from hardlook.training.loop import Calls
 from hardlook.training.optimisers import build_optimiser
@@ -173,7 +173,7 @@ def run_ours(network: FewShotMethod, recipe: Recipe, data: FewShotData, given: a
     plans = plan_stages(recipe, len(data.labels))
     trainee = FewShotTrainee(network, recipe, plans, data, seed=0, size=given.image_size, device=fabric.device)
     optimiser = trainee.start_stage(trainee.stages[0])
-    arrange_channels(network, fabric.device, given.precision)
+    arrange_network(network, fabric.device, given.precision)
     wrapped, stepper = fabric.setup_module(Calls(network)), fabric.setup_optimizers(optimiser)
     network.train()
     for step, parts in enumerate(trainee.draw_batches(0, plans[0].last, 0, 1)):
@@ -190,7 +190,7 @@ def run_bare(network: FewShotMethod, recipe: Recipe, data: FewShotData, given: a
     fabric: Any = open_fabric(given.device, precision=given.precision)
     tasks, side = recipe.stages[0].tasks, given.image_size
     network.to(given.device).train()
-    arrange_channels(network, fabric.device, given.precision)
+    arrange_network(network, fabric.device, given.precision)
     optimiser = build_optimiser(network, recipe.stages[0])
     wrapped, stepper = fabric.setup_module(Calls(network)), fabric.setup_optimizers(optimiser)
     support = torch.randn(tasks, WAYS, SHOTS, 3, side, side, device=given.device)

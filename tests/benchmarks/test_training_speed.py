@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import training_speed
-from hardlook.training.augmentation import jitter_colours
+from hardlook.training.colours import jitter_colours
 from hardlook.training.few_shot import build_method
 from hardlook.training.recipes import change_recipe, find_recipe
 from training_speed import TaskDataset, check_losses, jitter, make_data, maml_loss, protonet_joint_loss, protonet_loss

@@ -13,10 +13,12 @@ from hardlook.networks.gpu import (  # noqa: E402
     build_channel_norm,
     build_upscaling,
     copy_without_weights,
+    is_observed,
     replace_channel_norms,
     replace_transposed_convolutions,
 )
 from hardlook.networks.sam import build_mask_decoder  # noqa: E402
+from hardlook.rclicks.cost import count_flops  # noqa: E402
 
 NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 
@@ -122,6 +124,17 @@ def test_a_copy_without_weights_follows_the_given_network():
     assert other[0](torch.ones(1, 2, dtype=torch.float64)).dtype == torch.float64
     assert other[0].weight is network[0].weight and seen == [1]
     assert other[1]["b"].running_mean is network[1]["b"].running_mean
+
+
+def test_a_counter_of_flops_sees_what_a_graph_would_hide():
+    layer, seen = nn.Linear(8, 4), []
+    graphs = CudaGraphs(lambda key, x: (seen.append((key, is_observed())), layer(x))[1:], warm_ups=1)
+    rows = torch.randn(3, 8)
+    assert not is_observed()
+    with torch.inference_mode():
+        assert [count_flops(lambda: graphs("a", rows)) for _ in range(3)] == [2 * 3 * 8 * 4] * 3
+        assert torch.equal(graphs("a", rows)[0], layer(rows))  # the first call that counts, not the one to record
+    assert seen == [("a", True)] * 3 + [("a", False)]
 
 
 @NEEDS_GPU

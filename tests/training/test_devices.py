@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from hardlook.training.devices import arrange_channels
+from hardlook.networks.backbones.convolutional import ConvolutionBlock
+from hardlook.training.devices import arrange_network
 
 
 @pytest.mark.parametrize(
@@ -18,9 +19,11 @@ from hardlook.training.devices import arrange_channels
         ("cpu", "bfloat16", False),
     ],
 )
-def test_channels_are_last_where_a_gpu_rounds(device, precision, moved):
-    layer = nn.Conv2d(3, 4, 3)
+def test_channels_are_last_and_norms_fused_where_a_gpu_rounds(device, precision, moved):
+    block = ConvolutionBlock(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU())
+    layer = block[0]
     before = layer.weight.detach().clone()
-    arrange_channels(layer, torch.device(device), precision)
+    arrange_network(block, torch.device(device), precision)
+    assert block.fused_norms == moved
     assert layer.weight.is_contiguous(memory_format=torch.channels_last) == moved
     assert torch.equal(layer.weight, before)

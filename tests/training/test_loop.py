@@ -121,7 +121,7 @@ def test_weights_with_channels_last_are_saved_and_resumed(tmp_path, monkeypatch)
         asked.append((device.type, precision))
         module.to(memory_format=torch.channels_last)
 
-    monkeypatch.setattr(loop, "arrange_channels", arrange)
+    monkeypatch.setattr(loop, "arrange_network", arrange)
     recipe, data = make_recipe(epochs=2, ema=0.5), make_data()
     train_tiny(tmp_path / "whole", recipe, data)
     with pytest.raises(KeyboardInterrupt):

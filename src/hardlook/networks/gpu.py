@@ -138,12 +138,20 @@ def copy_without_weights(network: nn.Module) -> nn.Module:
     return twin
 
 
+def is_observed() -> bool:
+    """Whether a mode such as torch's FLOP counter sees every step of torch; it would not see a kernel of Triton."""
+    from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+    return _get_current_dispatch_mode() is not None
+
+
 class CudaGraphs:
     """A function of CUDA tensors, replayed as one CUDA graph per combination of shapes.
 
     A network of many small steps spends more time on launching them than on computing. The first `warm_ups` calls with
     the same `key` and shapes run as usual, the next one is recorded, and all later ones are replayed: the same kernels
-    on the same shapes, so the same bits. At most `most` graphs are kept; they share their memory.
+    on the same shapes, so the same bits. At most `most` graphs are kept; they share their memory. While a mode such as
+    torch's FLOP counter watches, the function is called, and the call does not count.
     """
 
     def __init__(self, function: Callable[..., tuple[Tensor, ...]], *, warm_ups: int = 2, most: int = 64) -> None:
@@ -154,6 +162,8 @@ class CudaGraphs:
 
     def __call__(self, key: Hashable, *inputs: Tensor | None) -> tuple[Tensor, ...]:
         """The function of `key` and the inputs; an input may be None."""
+        if is_observed():
+            return self._function(key, *inputs)
         shapes = tuple(None if one is None else (tuple(one.shape), one.dtype) for one in inputs)
         place = (key, shapes)
         if place not in self._graphs:

@@ -2,8 +2,7 @@
 
 MetaCoCo's protocol: a random crop of 84 out of 96 pixels, brightness, contrast and saturation each multiplied by a
 number in [.6, 1.4] in a random order, half of the images mirrored; in tests the crop of the centre. Every image of a
-batch has draws of its own, which follow from the keys of the batch. Colours are computed as Pillow's ImageEnhance does:
-whole numbers after every change.
+batch has draws of its own, which follow from the keys of the batch.
 
 >>> store = ImageStore(torch.zeros(2, 8, 8, 3, dtype=torch.uint8), size=4)
 >>> store.crop_centre(torch.tensor([0, 1])).shape
@@ -19,12 +18,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-MEAN, DEVIATION = (120.396, 115.594, 104.540), (70.682, 68.276, 72.545)
-"""Of the channels of training images, 0 to 255, as MetaCoCo's authors scale them."""
+from hardlook.training.colours import DEVIATION, MEAN, jitter_colours, scale_colours
+from hardlook.training.fused_augmentation import augment_at_once
 
 JITTER = 0.4
 _ORDERS = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
-_LUMA = (19595.0, 38470.0, 7471.0)  # 65536 times the weights of Pillow's grey
 
 
 @dataclass(frozen=True)
@@ -80,32 +78,13 @@ class ImageStore:
 
     def augment(self, rows: Tensor, draws: Draws) -> Tensor:
         """(n, 3, size, size) float32, scaled, of the images of rows (n,), each changed by its own draws."""
+        at_once = augment_at_once(
+            self.images, self.size, rows, draws.corner, draws.mirrored, draws.factors, draws.order, (MEAN, DEVIATION)
+        )
+        if at_once is not None:
+            return at_once
         span = torch.arange(self.size, device=rows.device)
         ys = draws.corner[:, :1] + span
         xs = draws.corner[:, 1:] + torch.where(draws.mirrored[:, None], self.size - 1 - span, span)
         cut = self.images[rows[:, None, None], ys[:, :, None], xs[:, None, :]]
         return scale_colours(jitter_colours(cut.movedim(-1, -3).float(), draws.factors, draws.order))
-
-
-def jitter_colours(images: Tensor, factors: Tensor, order: Tensor) -> Tensor:
-    """Images (n, 3, h, w) of whole numbers 0 to 255 with brightness, contrast and saturation changed.
-
-    `factors` (n, 3) are of the three; `order` (n, 3) says which comes first, second and third.
-    """
-    luma = images.new_tensor(_LUMA).view(1, 3, 1, 1)
-    for turn in range(3):
-        which = order[:, turn, None]
-        factor = factors.gather(1, which)[..., None, None]
-        grey = ((images * luma).sum(1, keepdim=True).add_(32768.0) / 65536.0).floor_()
-        # Each change moves an image from or to a target: black, the mean grey, or each pixel's grey.
-        mean = (grey.mean((1, 2, 3), keepdim=True) + 0.5).floor_()
-        which = which[..., None, None]
-        target = torch.where(which == 2, grey, torch.where(which == 1, mean, mean.new_zeros(())))
-        images = (target + factor * (images - target)).clamp_(0, 255).floor_()
-    return images
-
-
-def scale_colours(images: Tensor) -> Tensor:
-    """(..., 3, h, w) values 0 to 255 less the mean, divided by the deviation of each channel."""
-    mean, deviation = (images.new_tensor(values).view(3, 1, 1) for values in (MEAN, DEVIATION))
-    return (images - mean) / deviation

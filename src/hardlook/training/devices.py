@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from hardlook.errors import MissingExtra, OptionError
+from hardlook.networks.fused_norm import fuse_norms
 
 Precision = Literal["float32", "tf32", "bfloat16", "float16"]
 _MIXED = {"bfloat16": "bf16-mixed", "float16": "16-mixed"}
@@ -67,14 +68,15 @@ def open_fabric(
         )
 
 
-def arrange_channels(module: nn.Module, device: torch.device, precision: str | None) -> None:
-    """Lay out a network's weights with the channels last where a GPU rounds what it multiplies.
+def arrange_network(module: nn.Module, device: torch.device, precision: str | None) -> None:
+    """Prepare a network for fast steps where a GPU rounds what it multiplies: channels last, fused normalisation.
 
     Its kernels for TF32 and half precision want that layout: with the other one they convert every map, and batch
-    normalisation takes several times as long. Values do not change.
+    normalisation takes several times as long. Values do not change; fused, they are rounded less often.
     """
     if device.type == "cuda" and precision in _ROUNDED:
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        fuse_norms(module)
 
 
 def read_scaler(fabric: Any) -> dict[str, Any]:

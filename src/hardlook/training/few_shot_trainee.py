@@ -123,6 +123,9 @@ class _Batch:
 class FewShotTrainee:
     """A few-shot method to the training loop."""
 
+    replays = True
+    """Steps may be CUDA graphs (`step_graphs`): no method counts steps in Python, and DropBlocks do so in a tensor."""
+
     def __init__(
         self,
         method: FewShotMethod,

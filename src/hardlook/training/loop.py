@@ -19,10 +19,11 @@ from torch.optim import Optimizer
 
 from hardlook.errors import RunError
 from hardlook.randomness import generator
-from hardlook.training.devices import arrange_channels, load_scaler, multiplying_in, read_scaler
+from hardlook.training.devices import arrange_network, load_scaler, multiplying_in, read_scaler
 from hardlook.training.optimisers import MovingAverage
 from hardlook.training.schedules import compute_rate
 from hardlook.training.state import Progress
+from hardlook.training.step_graphs import StepGraphs
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,10 @@ class Record:
 
 
 class Trainee(Protocol):
-    """What is trained: a network, its stages, the marks at which it is validated and saved, batches and losses."""
+    """What is trained: a network, its stages, the marks at which it is validated and saved, batches and losses.
+
+    One whose class says `replays = True` vouches that its steps may be CUDA graphs (`step_graphs`).
+    """
 
     module: nn.Module
     stages: Sequence[Stage]
@@ -198,7 +202,7 @@ class _Loop:
                 # The stage begins with what the one before it left, and may change it.
                 self.store.restore(trainee.module, None, None)
             optimiser = trainee.start_stage(stage)
-            arrange_channels(trainee.module, self.fabric.device, self.precision)
+            arrange_network(trainee.module, self.fabric.device, self.precision)
             # Anew for each stage: it may train parameters that were frozen in the one before.
             wrapped = self.fabric.setup_module(Calls(trainee.module))
             average = MovingAverage(trainee.module, stage.ema) if stage.ema else None
@@ -214,6 +218,13 @@ class _Loop:
         trainee, fabric, module = self.trainee, self.fabric, self.trainee.module
         stepper = fabric.setup_optimizers(optimiser)
         sums = self._restore_sums()
+
+        def run(batch: Any, share: int = 1) -> StepLoss:
+            found = trainee.compute_loss(wrapped, batch)
+            fabric.backward(found.loss if share == 1 else found.loss / share)
+            return found
+
+        replayed = StepGraphs(run, module) if self._can_replay() else None
         count = self.reached.count if self.rank == 0 else 0
         started = saved = time.perf_counter()
         before = self.reached.seconds
@@ -232,8 +243,7 @@ class _Loop:
                 last = place == len(parts) - 1
                 # Gradients of several processes are added once, in the last backward pass.
                 with fabric.no_backward_sync(wrapped, enabled=self.world > 1 and not last):
-                    found = trainee.compute_loss(wrapped, batch)
-                    fabric.backward(found.loss if len(parts) == 1 else found.loss / len(parts))
+                    found = replayed(batch) if replayed and len(parts) == 1 else run(batch, len(parts))
                 count += found.count
                 for name, value in found.sums.items():
                     sums[name] = sums[name] + value if name in sums else torch.zeros_like(value) + value
@@ -257,6 +267,11 @@ class _Loop:
                 saved = time.perf_counter()
             if self.show_progress is not None and self.rank == 0:
                 self.show_progress(step + 1)
+
+    def _can_replay(self) -> bool:
+        """Whether steps may be CUDA graphs; half precision's scaler changes with the gradients, and stays outside."""
+        vouched = bool(getattr(self.trainee, "replays", False))
+        return vouched and self.world == 1 and self.fabric.device.type == "cuda" and self.precision != "float16"
 
     def _restore_sums(self) -> dict[str, Tensor]:
         kept = self.reached.sums if self.rank == 0 else {}

@@ -51,6 +51,16 @@ def test_a_frame_resizes_each_picture_as_torch_does():
         torch.testing.assert_close(found[place, :, :rows, :columns], expected[0])
 
 
+def test_a_limit_is_infinite_on_pictures_and_zero_elsewhere():
+    frame = Frame(torch.tensor([[1, 3], [2, 1]]), (3, 4))
+    inside = torch.tensor([[[1, 1, 1, 0], [0] * 4, [0] * 4], [[1, 0, 0, 0], [1, 0, 0, 0], [0] * 4]], dtype=torch.bool)
+    for dtype in (torch.float32, torch.bfloat16):
+        limit = frame.limit(torch.rand(2, 5, 3, 4, dtype=dtype))
+        assert limit.dtype == dtype
+        assert torch.equal(limit, torch.where(inside[:, None], torch.inf, 0.0).to(dtype))
+    assert frame.limit(torch.rand(2, 5, 2, 2)).count_nonzero() == 3, "at half the size 1 x 2 and 1 x 1"
+
+
 def test_the_object_is_the_softmax_weighted_mean_of_its_pixels():
     pixels, logits = torch.tensor([[[[1.0, 3.0, 8.0]]]]), torch.tensor([[[[0.0, 0.0, -50.0]]]])
     assert gather_object(pixels, logits).item() == pytest.approx(2)

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 import torch
 from interactive_goldens import Watched, check_trajectory, course_of, read_arrays
+from random_click_networks import make_ritm, make_simpleclick
+from torch.utils.flop_counter import FlopCounterMode
+from triton_tests import DEVICE
 
+from hardlook.networks.interactive.gpu_inference import GpuOptions, prepare
 from hardlook.networks.interactive.predictor_settings import PUBLISHED, Cascade, PredictorSettings, ZoomIn
-from hardlook.networks.interactive.predictors import Course, Predictor
+from hardlook.networks.interactive.predictors import Course, Predictor, send, stack_padded
 from hardlook.networks.interactive.ritm import RITM
 from hardlook.networks.interactive.zoom_in import find_boxes
 
@@ -257,6 +261,99 @@ def test_a_network_may_finish_its_logits(picture):
 
     (state,) = Predictor(Finishing(), SMALL_CROP).open(picture).predict([Course(COURSES[0][:1])])
     assert float(state.probabilities.max()) < 0.001
+
+
+class Counted:
+    """A prepared network that counts its calls and keeps the sizes of their inputs."""
+
+    def __init__(self, prepared):
+        self.prepared, self.takes_sizes, self.calls = prepared, prepared.takes_sizes, []
+
+    def __call__(self, inputs, points, sizes):
+        self.calls.append((tuple(inputs.shape[2:]), sizes))
+        return self.prepared(inputs, points, sizes)
+
+
+def open_prepared(predictor, picture):
+    """As on a GPU, also where there is none."""
+    opened = predictor.open(picture, device=DEVICE)
+    return replace(opened, prepared=Counted(prepare(predictor.network, predictor.gpu)))
+
+
+GPU_SETTINGS = PredictorSettings(ZoomIn(64, min_crop=20))
+
+
+@pytest.mark.parametrize("kind", ["ritm", "padded ritm", "simpleclick"])
+def test_courses_of_a_prepared_network_are_those_of_the_network(picture, kind):
+    network, probe = (make_simpleclick() if kind == "simpleclick" else make_ritm()).to(DEVICE), Probe(0.9)
+    # The hills of the probe make the crops follow the clicks.
+    network.finish_logits = lambda logits, inputs, points: logits + probe(inputs.cpu(), points.cpu()).to(DEVICE)
+    with torch.no_grad():
+        network.logit_layer.weight *= 0.2
+    zoom = ZoomIn((24, 24), skip_clicks=-1, min_crop=20)
+    settings = PredictorSettings(zoom) if kind == "simpleclick" else GPU_SETTINGS
+    predictor = Predictor(network, settings, pad=kind == "padded ritm", gpu=GpuOptions(kernels=False))
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        plain = replace(predictor.open(picture, device=DEVICE), prepared=None)
+        opened = open_prepared(predictor, picture)
+        expected, found = play(plain, COURSES, True), play(opened, COURSES, True)
+    assert found[1] == expected[1], "the same crops"
+    assert len({crop for crops in found[1] for crop in crops}) > 3, "the crops differ"
+    assert torch.equal(found[0] > 0.5, expected[0] > 0.5)
+    assert 0.05 < (found[0] > 0.5).float().mean() < 0.5
+    assert (found[0] - expected[0]).abs().max() < 1e-4
+    calls = opened.prepared.calls
+    assert len(calls) >= 4
+    assert all((sizes is None) is (kind == "simpleclick") for _, sizes in calls)
+    if kind == "padded ritm":
+        assert all(side % 16 == 0 for size, _ in calls for side in size), "few sizes, as a graph is for one"
+        assert any(len(set(sizes.tolist()[0])) > 1 for _, sizes in calls)
+
+
+def test_a_prepared_network_is_used_for_logits_of_float32_that_nobody_counts(picture):
+    network, clicks = make_ritm().to(DEVICE), [Course(COURSES[0][:1])]
+    opened = open_prepared(Predictor(network, GPU_SETTINGS), picture)
+    opened.predict(clicks)
+    calls = len(opened.prepared.calls)
+    assert calls > 0
+    with FlopCounterMode(display=False) as counter:
+        opened.predict(clicks)
+    assert counter.get_total_flops() > 0
+    double = replace(opened, predictor=Predictor(network.double(), GPU_SETTINGS), picture=opened.picture.double())
+    double.predict(clicks)
+    assert len(opened.prepared.calls) == calls
+
+
+def test_a_network_is_prepared_on_a_gpu_only(picture):
+    predictor = Predictor(make_ritm().to(DEVICE), GPU_SETTINGS)
+    assert (predictor.open(picture, device=DEVICE).prepared is not None) is (DEVICE.type == "cuda")
+    without = Predictor(predictor.network, GPU_SETTINGS, gpu=GpuOptions(layers=False))
+    assert without.open(picture, device=DEVICE).prepared is None
+
+
+def test_pictures_are_padded_to_a_multiple():
+    pictures = [torch.rand(2, *size) for size in ((5, 9), (7, 3))]
+    batch, padded = stack_padded(pictures, 4)
+    assert padded
+    assert batch.shape == (2, 2, 8, 12)
+    for picture, one in zip(pictures, batch, strict=True):
+        rows, columns = picture.shape[1:]
+        assert torch.equal(one[:, :rows, :columns], picture)
+        assert one.count_nonzero() == picture.count_nonzero()
+    assert stack_padded(pictures)[0].shape == (2, 2, 7, 9)
+    alike = [torch.rand(2, 8, 12) for _ in range(3)]
+    batch, padded = stack_padded(alike, 4)
+    assert not padded
+    assert torch.equal(batch, torch.stack(alike))
+    assert stack_padded(alike, 16)[0].shape == (3, 2, 16, 16)
+
+
+def test_values_are_sent_as_they_are():
+    for values in (torch.rand(2, 3), torch.tensor([[1, 2]]), torch.rand(4, 2).T):
+        found = send(values, DEVICE)
+        assert found.device.type == DEVICE.type
+        assert torch.equal(found.cpu(), values)
+        assert found.dtype == values.dtype
 
 
 def test_every_set_of_the_probe_has_settings():

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from hardlook.networks.interactive.predictor_settings import PredictorSettings, ZoomIn
 from hardlook.networks.interactive.zoom_in import (
@@ -10,11 +11,24 @@ from hardlook.networks.interactive.zoom_in import (
     box_overlap,
     choose_view,
     expand_box,
+    find_boxes,
     fit_size,
     holds_clicks,
     include_clicks,
     scale_clicks,
 )
+
+
+def test_boxes_of_maps_are_tight_and_of_an_empty_one_there_is_none():
+    maps = [torch.zeros(5, 7) for _ in range(4)]
+    maps[0][1:3, 4] = 0.8
+    maps[0][4, 5] = 0.50001
+    maps[0][0, 0] = 0.5  # is not over the threshold
+    maps[2][:] = 1
+    maps[3][4, 6] = torch.inf
+    assert find_boxes(maps, 0.5) == [(1, 4, 4, 5), None, (0, 4, 0, 6), (4, 4, 6, 6)]
+    assert find_boxes([one.T for one in maps], 0.5) == [(4, 5, 1, 4), None, (0, 6, 0, 4), (6, 6, 4, 4)]
+    assert find_boxes([], 0.5) == []
 
 
 def test_crops_grow_around_the_mask_and_positive_clicks_only():

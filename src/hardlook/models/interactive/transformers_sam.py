@@ -22,13 +22,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hardlook.errors import ModelError, OptionError
+from hardlook.errors import ModelError
 from hardlook.extras import require
 from hardlook.models.interactive.prompts import Multimask, PromptPolicy
+from hardlook.models.interactive.sam_decoder import SamMaskDecoder, is_released_structure
 from hardlook.models.interactive.sam_frame import SamFrame
 from hardlook.models.interactive.sam_session import SamSession, check_device_and_batch, decode_prompts, open_network
 from hardlook.models.roles import Image
 from hardlook.models.torch_inference import Precision, exact_inference
+from hardlook.networks.fused_layers import find_kernels as find_step_kernels
 from hardlook.networks.gpu import (
     CudaGraphs,
     copy_without_weights,
@@ -36,6 +38,7 @@ from hardlook.networks.gpu import (
     replace_transposed_convolutions,
 )
 from hardlook.networks.loading import load_into, load_state_dict
+from hardlook.networks.split_products import find_kernels as find_product_kernels
 from hardlook.networks.split_products import replace_linear_layers, state_of
 
 if TYPE_CHECKING:
@@ -46,8 +49,8 @@ class Sam:
     """SAM from `path`: a folder in transformers' layout, or a file such as sam_vit_h_4b8939.pth.
 
     `multimask` and `previous` are the prompt policy; `batch` is the most prompts in one forward pass. `precision` is
-    float32, or on a GPU tf32 or bfloat16, which are faster and round more. `split_products` makes float32 on a GPU
-    faster and a little less exact (`SamNetwork`).
+    float32, or on a GPU tf32 or bfloat16, which are faster and round more. With `split_products` a GPU computes the
+    products of float32 on its tensor cores where that is as exact (`SamNetwork`).
     """
 
     family: ClassVar[str] = "sam"
@@ -62,11 +65,8 @@ class Sam:
         device: str = "cpu",
         batch: int = 64,
         precision: Precision = "float32",
-        split_products: bool = False,
+        split_products: bool = True,
     ) -> None:
-        if split_products and (precision != "float32" or not device.startswith("cuda")):
-            what = f"split_products with precision={precision} on {device}"
-            raise OptionError(what, remedy="it is for precision=float32 on a GPU: device=cuda")
         self._policy = PromptPolicy(multimask, previous)
         check_device_and_batch(device, batch, precision)
         if Path(path).expanduser().is_file():
@@ -81,8 +81,6 @@ class Sam:
         self.conduct = f"{self._policy.describe()}; longest side {side} pixels; a mask is where the logit is over 0."
         if precision != "float32":
             self.conduct += f" Computed in {precision}."
-        if split_products:
-            self.conduct += " The encoder's products are computed from three in TF32."
 
     def open(self, image: Image) -> SamSession:
         """Encode the image, once."""
@@ -99,32 +97,59 @@ class SamHQ(Sam):
 class SamNetwork:
     """A SamModel or SamHQModel on its device, ready to open images; on a GPU its decoder is replayed as CUDA graphs.
 
-    With `split_products` a GPU since Ampere computes the encoder's float32 products from three in TF32, which is
-    faster: the error of an encoded image is five times that of float32 and a sixtieth of TF32's. It takes three times
-    the memory of the encoder's weights beside them (ViT-H: 7.6 GB).
+    With `split_products` a Hopper GPU (H100, H200) computes large products of float32 from three of half precision
+    (`hardlook.networks.split_products`), with errors like float32's. That takes as much memory as the weights, beside
+    these (ViT-H: 2.5 GB). Elsewhere the option changes nothing. The given network stays as it is. Its weights may be
+    changed, in place or by others, between images: images are then opened anew.
     """
 
-    def __init__(self, network: Any, precision: Precision = "float32", *, split_products: bool = False) -> None:
+    def __init__(self, network: Any, precision: Precision = "float32", *, split_products: bool = True) -> None:
         self.network, self.precision = network, precision
         self.device = str(network.device)
         self.encoder = network.vision_encoder
         self.positions: Tensor | None = None
+        self.decoder: SamMaskDecoder | None = None
+        self._given, self._split = network, split_products and precision == "float32"
         self._graphs: CudaGraphs | None = None
-        if self.device.startswith("cuda"):
-            split = split_products and precision == "float32" and _has_tf32(self.device)
-            self.encoder = prepare_encoder(network.vision_encoder, split_products=split)
-            replace_transposed_convolutions(network.mask_decoder)
-            for part in (network.mask_decoder, network.prompt_encoder):
-                replace_channel_norms(part)
+        self._weights: tuple[list[Tensor], list[Hashable]] = [], []
+        if self._is_on_gpu:
+            self.encoder = prepare_encoder(network.vision_encoder, split_products=self._split)
+            # Kernels are compiled here, not while the first image waits.
+            find_step_kernels(network.device)
+            if self._split:
+                find_product_kernels(network.device)
+        self._follow_weights()
+
+    @property
+    def _is_on_gpu(self) -> bool:
+        return self.device.startswith("cuda")
+
+    def _follow_weights(self) -> None:
+        """Prepare the decoder and the image's positions, again once one of their weights has changed."""
+        import torch
+
+        parts = (self._given.mask_decoder, self._given.prompt_encoder, self._given.shared_image_embedding)
+        weights = [one for part in parts for one in (*part.parameters(), *part.buffers())]
+        states = [state_of(one) for one in weights]
+        if self._weights[1] == states:
+            return
+        self._graphs = self.decoder = None  # their memory is free before the next are made
+        if self._is_on_gpu:
+            self.network, self.decoder = prepare_decoder(self._given, split_products=self._split)
             self._graphs = CudaGraphs(self._decode)
+        with exact_inference(), torch.autocast(self._given.device.type, enabled=False):
+            self.positions = self.network.get_image_wide_positional_embeddings()
+            if self.decoder is not None:
+                self.decoder.prepare(self.positions)
+        # As long as the tensors are kept, no others have their place in memory.
+        self._weights = weights, states
 
     def open(self, image: Image, policy: PromptPolicy, *, batch: int = 64) -> SamSession:
         """A session on the image, which is encoded once."""
         frame = SamFrame.from_image(image, int(self.network.prompt_encoder.input_image_size))
         with exact_inference(self.precision):
             output = self.encoder(frame.prepare_tensor(image, self.device))
-            if self.positions is None:
-                self.positions = self.network.get_image_wide_positional_embeddings()
+            self._follow_weights()  # while a GPU encodes
             encoded = SamEncodedImage(
                 network=self,
                 frame=frame,
@@ -159,12 +184,30 @@ class SamNetwork:
         previous: Tensor | None,
         *intermediate: Tensor,
     ) -> tuple[Tensor, Tensor]:
+        if self.decoder is not None:
+            return self.decoder.decode(embeddings, points, labels, boxes, previous, several)
         hq_arguments: dict[str, Any] = {}
         if intermediate:
             hq_arguments = {"intermediate_embeddings": list(intermediate), "hq_token_only": False}
         return decode_prompts(
             self.network, embeddings, positions, points, labels, boxes, previous, several, **hq_arguments
         )
+
+
+def prepare_decoder(network: Any, *, split_products: bool) -> tuple[Any, SamMaskDecoder | None]:
+    """The network with other layers in its prompt encoder and decoder, for a GPU, and what decodes in place of these.
+
+    That is None where the decoder is not as released. The given network stays as it is.
+    """
+    prepared: Any = copy_without_weights(network)
+    replace_channel_norms(prepared.prompt_encoder)
+    if is_released_structure(network):
+        return prepared, SamMaskDecoder(prepared, split_products=split_products)
+    replace_transposed_convolutions(prepared.mask_decoder)
+    replace_channel_norms(prepared.mask_decoder)
+    if split_products:
+        replace_linear_layers(prepared.mask_decoder)
+    return prepared, None
 
 
 def prepare_encoder(encoder: Any, *, split_products: bool, least: int = 512) -> Any:
@@ -196,13 +239,6 @@ def _cache_positions(get_rel_pos: Any) -> Any:
         return known[place][1]
 
     return cached
-
-
-def _has_tf32(device: str) -> bool:
-    """Whether the GPU multiplies in TF32: NVIDIA's since Ampere."""
-    import torch
-
-    return torch.version.cuda is not None and torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,71 @@ al., Meta-learning with differentiable closed-form solvers, ICLR 2019.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+
+from hardlook.networks.fused_norm import FusedNorm, is_plain
 
 
 def activate(slope: float) -> nn.Module:
     """ReLU, leaky with a `slope` above 0."""
     return nn.LeakyReLU(slope) if slope else nn.ReLU()
+
+
+class ConvolutionBlock(nn.Sequential):
+    """A convolution, batch normalisation, an activation and, in most blocks, max pooling by 2."""
+
+    fused_norms = False
+    """Whether a training step on a GPU takes all but the convolution in one (`fuse_norms`)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Maps of maps or images (n, C, h, w)."""
+        layers = list(self)
+        if self._fits(x, layers):
+            return self._apply_at_once(x, layers)
+        return super().forward(x)  # type: ignore[no-any-return, no-untyped-call]
+
+    def call_with(self, x: Tensor, pooling: nn.Module) -> Tensor:
+        """What `pooling`, a layer behind the block, makes of the block's maps."""
+        layers = [*self, pooling]
+        # What listens to the block expects its own maps.
+        if is_plain(self, ConvolutionBlock) and self._fits(x, layers):
+            return self._apply_at_once(x, layers)
+        return pooling(self(x))  # type: ignore[no-any-return]
+
+    def _fits(self, x: Tensor, layers: Sequence[nn.Module]) -> bool:
+        """Whether all layers but the first can be taken in one."""
+        if not self.fused_norms or not 3 <= len(layers) <= 4:
+            return False
+        convolution, norm, activation, *pool = layers
+        return (
+            is_plain(convolution, nn.Conv2d)
+            and is_plain(activation, nn.ReLU, nn.LeakyReLU)
+            and _slope_of(activation) >= 0
+            and all(map(_halves, pool))
+            and FusedNorm.fits(x, norm)
+        )
+
+    @staticmethod
+    def _apply_at_once(x: Tensor, layers: Sequence[Any]) -> Tensor:
+        convolution, norm, activation, *pool = layers
+        maps = convolution._conv_forward(x, convolution.weight, None)
+        return FusedNorm.apply(maps, norm, slope=_slope_of(activation), pool=bool(pool), bias=convolution.bias)
+
+
+def _slope_of(activation: nn.Module) -> float:
+    return activation.negative_slope if isinstance(activation, nn.LeakyReLU) else 0.0
+
+
+def _halves(pool: Any) -> bool:
+    """Whether a layer is max pooling of squares of 2 x 2, those at the edge left out where they are not whole."""
+    if not is_plain(pool, nn.MaxPool2d) or pool.ceil_mode or pool.return_indices:
+        return False
+    sizes = ((pool.kernel_size, 2), (pool.stride, 2), (pool.padding, 0), (pool.dilation, 1))
+    return all(found in (wanted, (wanted, wanted)) for found, wanted in sizes)
 
 
 class Conv64F(nn.Module):
@@ -41,7 +99,7 @@ class Conv64F(nn.Module):
         widths, pooled = (3, channels, channels, channels), (True, True, pool_third, last_pool)
         for number, (width, pool) in enumerate(zip(widths, pooled, strict=True), start=1):
             norm = nn.BatchNorm2d(channels, track_running_stats=running_statistics)
-            block = nn.Sequential(nn.Conv2d(width, channels, 3, padding=1), norm, activate(slope))
+            block = ConvolutionBlock(nn.Conv2d(width, channels, 3, padding=1), norm, activate(slope))
             self.add_module(f"layer{number}", block)
             if number <= self.pooled_within:
                 block.append(nn.MaxPool2d(2))
@@ -51,8 +109,13 @@ class Conv64F(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Vectors (n, C h w) or maps (n, C, h, w) of images (n, 3, H, W)."""
         x = images
-        for layer in self.children():
-            x = layer(x)
+        layers = list(self.children())
+        while layers:
+            layer = layers.pop(0)
+            if isinstance(layer, ConvolutionBlock) and layers and isinstance(layers[0], nn.MaxPool2d):
+                x = layer.call_with(x, layers.pop(0))
+            else:
+                x = layer(x)
         return x.flatten(1) if self.output == "vectors" else x
 
 

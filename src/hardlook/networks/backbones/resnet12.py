@@ -8,10 +8,13 @@ DropBlock: Ghiasi, Lin and Le, DropBlock: a regularization method for convolutio
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from hardlook.networks.fused_norm import FusedNorm, is_plain
 
 WIDTHS = (64, 160, 320, 640)
 SLOPE = 0.1
@@ -24,19 +27,28 @@ class DropBlock(nn.Module):
     The training loop sets `step` (`set_training_step`). Kept values are scaled by all / kept.
     """
 
+    share: Tensor
+
     def __init__(self, rate: float, size: int) -> None:
         super().__init__()
         self.rate, self.size, self.step = rate, size, 0
+        # A tensor, so that a recorded step sees what it becomes.
+        self.register_buffer("share", torch.zeros((), dtype=torch.float64), persistent=False)
+
+    def start_step(self, step: int) -> None:
+        """Say which training step, from 0, comes next."""
+        self.step = step
+        if self.rate:
+            self.share.fill_(self.rate * min(1.0, step / DROP_STEPS))
 
     def forward(self, maps: Tensor) -> Tensor:
         """The maps, in training with squares of zeros."""
-        rate = self.rate * min(1.0, self.step / DROP_STEPS)
-        if not self.training or rate == 0:
+        if not self.training or self.rate == 0 or self.step == 0:
             return maps
         height, width = maps.shape[2:]
         size = min(self.size, height, width)
         # The chance that a position is the corner of a square, so that `rate` of all positions are dropped.
-        chance = rate / size**2 * height * width / ((height - size + 1) * (width - size + 1))
+        chance = self.share / size**2 * height * width / ((height - size + 1) * (width - size + 1))
         corners = torch.rand(*maps.shape[:2], height - size + 1, width - size + 1, device=maps.device) < chance
         dropped = functional.max_pool2d(functional.pad(corners.to(maps.dtype), [size - 1] * 4), size, 1)
         kept = 1 - dropped
@@ -47,7 +59,7 @@ def set_training_step(network: nn.Module, step: int) -> None:
     """Tell every DropBlock of a network which training step, from 0, comes next."""
     for module in network.modules():
         if isinstance(module, DropBlock):
-            module.step = step
+            module.start_step(step)
 
 
 class Block(nn.Module):
@@ -55,6 +67,9 @@ class Block(nn.Module):
 
     `pool` False leaves the pooling out; `shortcut` False does not add the shortcut, whose parameters remain.
     """
+
+    fused_norms = False
+    """Whether a training step on a GPU normalises, activates and pools in one (`fuse_norms`)."""
 
     def __init__(self, inputs: int, width: int, *, pool: bool, dropping: nn.Module, shortcut: bool = True) -> None:
         super().__init__()
@@ -66,12 +81,35 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Maps (n, width, h / 2, w / 2) of (n, inputs, h, w)."""
+        norms = [self.get_submodule(f"bn{number}") for number in (1, 2, 3)]
+        if self._fits(x, norms):
+            return self.dropping(self._normalise_at_once(x, norms))  # type: ignore[no-any-return]
         y = x
-        for number in (1, 2, 3):
-            y = self.get_submodule(f"bn{number}")(self.get_submodule(f"conv{number}")(y))
+        for number, norm in enumerate(norms, start=1):
+            y = norm(self.get_submodule(f"conv{number}")(y))
             y = functional.leaky_relu(y, SLOPE) if number < 3 else y
         y = functional.leaky_relu(y + self.downsample(x) if self.shortcut else y, SLOPE)
         return self.dropping(functional.max_pool2d(y, 2) if self.pool else y)  # type: ignore[no-any-return]
+
+    def _fits(self, x: Tensor, norms: Sequence[nn.Module]) -> bool:
+        """Whether normalisations, activations and pooling can be taken in one."""
+        if not self.fused_norms:
+            return False
+        if not self.shortcut:
+            return FusedNorm.fits(x, *norms)
+        whole = is_plain(self.downsample, nn.Sequential) and len(self.downsample) == 2
+        return whole and FusedNorm.fits(x, *norms, self.downsample[1])
+
+    def _normalise_at_once(self, x: Tensor, norms: Sequence[Any]) -> Tensor:
+        y = x
+        for number, norm in enumerate(norms[:2], start=1):
+            y = FusedNorm.apply(self.get_submodule(f"conv{number}")(y), norm, slope=SLOPE, pool=False)
+        y = self.get_submodule("conv3")(y)
+        other: dict[str, Any] = {}
+        if self.shortcut:
+            convolution, other_norm = self.downsample
+            other = {"other": convolution(x), "other_norm": other_norm}
+        return FusedNorm.apply(y, norms[2], slope=SLOPE, pool=self.pool, **other)
 
 
 class ResNet12(nn.Module):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.inner_loops import LinearClassifier, adapt_and_score, batch_statistics
+from hardlook.networks.few_shot.inner_loops import LinearClassifier, adapt_and_score, embed_tasks
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
 
 
@@ -64,9 +63,7 @@ class Boil(FewShotMethod):
 
     def score_by_means(self, episodes: Episodes) -> Tensor:
         """(tasks, queries, ways) cosines with class means; supports and queries of a task are batches of their own."""
-        scores = []
-        with batch_statistics(self):
-            for support, query in zip(episodes.support, episodes.query, strict=True):
-                means = self.emb_func(support.flatten(0, 1)).unflatten(0, support.shape[:2]).mean(1)
-                scores.append(functional.cosine_similarity(self.emb_func(query)[:, None], means[None], dim=-1))
-        return torch.stack(scores)
+        support = embed_tasks(self.emb_func, episodes.support.flatten(1, 2))
+        means = support.view(*episodes.support.shape[:3], -1).mean(2)
+        query = embed_tasks(self.emb_func, episodes.query)
+        return functional.cosine_similarity(query[:, :, None], means[:, None], dim=-1)

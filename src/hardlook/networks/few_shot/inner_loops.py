@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
+from hardlook.networks.backbones.convolutional import Conv64F
+from hardlook.networks.few_shot import task_axis
 from hardlook.networks.few_shot.method import Episodes
 from hardlook.networks.precision import full_precision
 
@@ -63,8 +65,24 @@ def adapt_and_score(
     """(tasks, queries, ways) scores of `network` after `steps` gradient steps on each task's support.
 
     `rates` gives the learning rate of a parameter by its name; parameters with rate 0 stay. The supports of a task are
-    one batch, and so are its queries.
+    one batch, and so are its queries. Where a network has a backbone `emb_func` and a `LinearClassifier` and nothing
+    else, scores are the classifier's of the backbone's features; for a Conv64F there are kernels for a GPU.
     """
+    backbone, classifier = (network._modules.get(name) for name in ("emb_func", "classifier"))
+    if isinstance(backbone, Conv64F) and isinstance(classifier, LinearClassifier) and len(network._modules) == 2:
+        images = episodes.support.flatten(1, 2), episodes.query
+        operations = task_axis.choose_operations(network, backbone, *images)
+        if operations is not None:
+            names = {id(parameter): name for name, parameter in network.named_parameters()}
+            return task_axis.adapt_and_score(
+                operations,
+                backbone,
+                classifier.linear,
+                episodes,
+                steps=steps,
+                rates=lambda parameter: rates(names[id(parameter)]),
+                first_order=first_order,
+            )
     start = {name: value for name, value in network.named_parameters() if value.requires_grad}
     moved = {name: rates(name) for name in start if rates(name)}
     labels = episodes.support_labels()
@@ -84,6 +102,16 @@ def adapt_and_score(
     with batch_statistics(network):
         scores = vmap(score_task, randomness="different")(episodes.support.flatten(1, 2), episodes.query)
     return torch.as_tensor(scores)
+
+
+def embed_tasks(backbone: nn.Module, images: Tensor) -> Tensor:
+    """(tasks, n, d) features of images (tasks, n, 3, h, w), each task's normalised by its own batch."""
+    if isinstance(backbone, Conv64F):
+        operations = task_axis.choose_operations(backbone, backbone, images)
+        if operations is not None:
+            return task_axis.embed(operations, backbone, images)
+    with batch_statistics(backbone):
+        return torch.stack([backbone(task) for task in images])
 
 
 @full_precision

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.few_shot.inner_loops import LinearClassifier, batch_statistics
+from hardlook.networks.few_shot.inner_loops import LinearClassifier, embed_tasks
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
 from hardlook.networks.precision import full_precision
 
@@ -109,19 +109,11 @@ class Metal(FewShotMethod):
 
         In the inner loop supports and queries are one batch, for the scores the queries alone.
         """
-        with batch_statistics(self):
-            weight, bias = self.adapt(self.embed_tasks(episodes))
-            query = self.embed_tasks(replace(episodes, support=episodes.support[:, :0])).query
-        return query @ weight.mT + bias[:, None]
-
-    def embed_tasks(self, episodes: Episodes) -> Episodes:
-        """Features of each task, whose images are a batch of their own."""
-        tasks = [
-            self.embed(replace(episodes, support=support[None], query=query[None]))
-            for support, query in zip(episodes.support, episodes.query, strict=True)
-        ]
-        support, query = (torch.cat([getattr(task, part) for task in tasks]) for part in ("support", "query"))
-        return replace(episodes, support=support, query=query)
+        support, sizes = episodes.support.flatten(1, 2), episodes.support.shape[:3]
+        both = embed_tasks(self.emb_func, torch.cat([support, episodes.query], 1))
+        shown, asked = both[:, : support.shape[1]], both[:, support.shape[1] :]
+        weight, bias = self.adapt(replace(episodes, support=shown.reshape(*sizes, -1), query=asked))
+        return embed_tasks(self.emb_func, episodes.query) @ weight.mT + bias[:, None]
 
     @full_precision
     def adapt(self, features: Episodes) -> tuple[Tensor, Tensor]:

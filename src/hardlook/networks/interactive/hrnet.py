@@ -26,6 +26,7 @@ class Frame:
     def __init__(self, sizes: Tensor, padded: Size) -> None:
         self._sizes: dict[Size, Tensor] = {}
         self._masks: dict[Size, Tensor] = {}
+        self._limits: dict[tuple[Size, torch.dtype], Tensor] = {}
         self._weights: dict[tuple[Size, Size], tuple[Tensor, Tensor]] = {}
         rows, columns = padded
         while (rows, columns) not in self._sizes:
@@ -47,6 +48,14 @@ class Frame:
             ]
             self._masks[key] = (inside[0][:, :, None] & inside[1][:, None, :])[:, None]
         return self._masks[key]
+
+    def limit(self, x: Tensor) -> Tensor:
+        """(B, 1, h, w) of the maps' type: infinite where they belong to a picture, 0 elsewhere."""
+        key = (x.shape[2], x.shape[3]), x.dtype
+        if key not in self._limits:
+            mask = self.mask(x)
+            self._limits[key] = torch.zeros_like(mask, dtype=x.dtype).masked_fill_(mask, float("inf"))
+        return self._limits[key]
 
     def clear(self, x: Tensor) -> Tensor:
         """The maps with zeros for padding, which a picture alone would have there."""

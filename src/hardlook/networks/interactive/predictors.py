@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from hardlook.networks.gpu import is_observed
 from hardlook.networks.interactive.click_maps import Click, flip_clicks, pack_clicks
 from hardlook.networks.interactive.focus import Focus, Region, choose_region
+from hardlook.networks.interactive.gpu_inference import GpuNetwork, GpuOptions, prepare
 from hardlook.networks.interactive.predictor_settings import PredictorSettings, Size
 from hardlook.networks.interactive.zoom_in import (
     SECOND_PASS_BELOW,
@@ -75,11 +77,21 @@ class Predictor:
     """A network with a predictor's settings; at most `batch` courses go through it together.
 
     With `pad`, inputs of different sizes are padded to one where the network can tell the picture from the padding:
-    the answers are the same, and a GPU is used better; on a CPU it takes longer.
+    the answers are the same, and a GPU is used better; on a CPU it takes longer. `gpu` says what is done for speed
+    there (`gpu_inference`), with the parameters that the network has when an image is opened; with
+    `GpuOptions(layers=False)` the network runs as it is.
     """
 
-    def __init__(self, network: Any, settings: PredictorSettings, *, batch: int = 16, pad: bool = False) -> None:
-        self.network, self.settings, self.batch = network, settings, batch
+    def __init__(
+        self,
+        network: Any,
+        settings: PredictorSettings,
+        *,
+        batch: int = 16,
+        pad: bool = False,
+        gpu: GpuOptions | None = None,
+    ) -> None:
+        self.network, self.settings, self.batch, self.gpu = network, settings, batch, gpu
         self.pad = pad and bool(getattr(network, "takes_sizes", False))
 
     def open(self, image: NDArray[np.uint8] | Tensor, *, device: Any = None, dtype: Any = None) -> OpenedImage:
@@ -88,7 +100,8 @@ class Predictor:
             picture = image
         else:
             picture = torch.from_numpy(np.ascontiguousarray(image)).to(device).permute(2, 0, 1).to(torch.float32) / 255
-        return OpenedImage(self, picture.to(device=device, dtype=dtype or picture.dtype).contiguous())
+        picture = picture.to(device=device, dtype=dtype or picture.dtype).contiguous()
+        return OpenedImage(self, picture, prepare(self.network, self.gpu) if picture.is_cuda else None)
 
     def finish(self, logits: Tensor, inputs: Tensor, points: Tensor) -> Tensor:
         """Logits (B, 1, h, w) after mirroring, as they go into the sigmoid; a network may have a `finish_logits`."""
@@ -98,10 +111,11 @@ class Predictor:
 
 @dataclass(frozen=True)
 class OpenedImage:
-    """A picture (3, H, W) in 0..1 on which courses are continued."""
+    """A picture (3, H, W) in 0..1 on which courses are continued, with the network's form for a GPU, if any."""
 
     predictor: Predictor
     picture: Tensor = field(repr=False)
+    prepared: GpuNetwork | None = field(default=None, repr=False)
 
     @property
     def size(self) -> Size:
@@ -201,13 +215,14 @@ class OpenedImage:
 
     def _make_input(self, view: View, last: Tensor | None) -> Tensor:
         """(C, h, w) of the picture, and with `with_prev_mask` of the last probabilities, zeros at first."""
-        channels = self.picture
-        if getattr(self.predictor.network, "with_prev_mask", True):
-            fed = last if last is not None and self.settings.feed_back else self.picture.new_zeros(self.size)
-            channels = torch.cat([channels, fed[None].to(channels.dtype)])
+        shown = (slice(None), slice(None))
         if view.shown is not None:
             first, final, left, right = view.shown
-            channels = channels[:, first : final + 1, left : right + 1]
+            shown = (slice(first, final + 1), slice(left, right + 1))
+        channels = self.picture[:, *shown]
+        if getattr(self.predictor.network, "with_prev_mask", True):
+            fed = last if last is not None and self.settings.feed_back else self.picture.new_zeros(self.size)
+            channels = torch.cat([channels, fed[None, *shown].to(channels.dtype)])
         for size in view.sizes:
             channels = resize(channels[None], size)[0]
         return channels
@@ -220,12 +235,13 @@ class OpenedImage:
             clicks = [list(views[place].clicks) for place in places]
             pictures = [inputs[place] for place in places]
             limit, device = self.settings.clicks_limit, self.picture.device
-            points = pack_clicks(clicks, limit=limit, device=device)
+            points = pack_clicks(clicks, limit=limit)
             if self.settings.flip:
                 mirrored = [flip_clicks(one, size[1]) for one, size in zip(clicks, sizes, strict=True)]
-                points = torch.cat([points, pack_clicks(mirrored, limit=limit, device=device)])
+                points = torch.cat([points, pack_clicks(mirrored, limit=limit)])
                 pictures = pictures + [one.flip(2) for one in pictures]
                 sizes = sizes * 2
+            points = send(points, device)
             found |= zip(places, self._forward(pictures, points, sizes, len(places)), strict=True)
         return [found[place] for place in range(len(inputs))]
 
@@ -233,9 +249,14 @@ class OpenedImage:
         self, pictures: Sequence[Tensor], points: Tensor, sizes: Sequence[Size], count: int
     ) -> Iterable[Answer]:
         """Answers of `count` courses; with mirroring there are twice as many pictures."""
-        batch, padded = stack_padded(pictures)
-        network = self.predictor.network
-        if padded:
+        prepared, network = self._choose_form(pictures[0]), self.predictor.network
+        # A graph is for one size: few sizes are many replays.
+        batch, padded = stack_padded(pictures, 16 if prepared is not None and self.predictor.pad else 1)
+        answer: Any = None
+        if prepared is not None:
+            given = send(torch.tensor(sizes), batch.device) if prepared.takes_sizes else None
+            logits = prepared(batch, points, given)
+        elif padded:
             answer = network(batch, points, sizes=torch.tensor(sizes, device=batch.device))
             logits = _logits_of(answer)
         else:
@@ -255,6 +276,11 @@ class OpenedImage:
             picture = pictures[place][None]
             finished = self.predictor.finish(one[None], picture, points[place : place + 1])[0, 0]
             yield Answer(finished, answer["feature"][place] if self.settings.focus is not None else None)
+
+    def _choose_form(self, picture: Tensor) -> GpuNetwork | None:
+        """The network's form for a GPU, where logits of float32 are all that is asked and no mode watches torch."""
+        plain = self.settings.focus is not None or picture.dtype != torch.float32 or is_observed()
+        return None if plain else self.prepared
 
     def _refine(
         self,
@@ -363,9 +389,19 @@ def resize(maps: Tensor, size: Size) -> Tensor:
     return functional.interpolate(maps, size=size, mode="bilinear", align_corners=True)
 
 
-def stack_padded(pictures: Sequence[Tensor]) -> tuple[Tensor, bool]:
-    """(B, C, h, w) of pictures (C, ., .), filled with zeros to the largest height and width, and whether any was."""
-    height, width = (max(picture.shape[axis] for picture in pictures) for axis in (1, 2))
+def send(values: Tensor, device: torch.device) -> Tensor:
+    """The tensor of a processor on a device, without waiting for what a GPU still has to do."""
+    if device.type != "cuda":
+        return values.to(device)
+    return values.pin_memory().to(device, non_blocking=True)
+
+
+def stack_padded(pictures: Sequence[Tensor], multiple: int = 1) -> tuple[Tensor, bool]:
+    """(B, C, h, w) of pictures (C, ., .), filled with zeros to the largest height and width, and whether any was.
+
+    With `multiple` height and width are rounded up to a multiple of it.
+    """
+    height, width = (-(-max(picture.shape[axis] for picture in pictures) // multiple) * multiple for axis in (1, 2))
     if all(picture.shape[1:] == (height, width) for picture in pictures):
         return torch.stack(list(pictures)), False
     batch = pictures[0].new_zeros(len(pictures), pictures[0].shape[0], height, width)

@@ -113,14 +113,16 @@ def scale_clicks(clicks: Sequence[Click], old: Size, new: Size, reading: Reading
 
 
 def find_boxes(maps: Sequence[Tensor], threshold: float) -> list[Box | None]:
-    """The tight box of each map (H, W) over the threshold, None where there is nothing; one copy from the device."""
+    """The tight box of each map over the threshold, None where there is nothing; all maps are of one size (H, W).
+
+    Their boxes come from the device in one copy.
+    """
     if not maps:
         return []
-    masks = [map_ > threshold for map_ in maps]
-    rows = torch.stack([mask.any(1) for mask in masks]).cpu().numpy()
-    columns = torch.stack([mask.any(0) for mask in masks]).cpu().numpy()
+    masks = torch.stack(list(maps)) > threshold
+    held = torch.cat([masks.any(2), masks.any(1)], 1).cpu().numpy()
     boxes: list[Box | None] = []
-    for in_row, in_column in zip(rows, columns, strict=True):
+    for in_row, in_column in zip(*np.split(held, [masks.shape[1]], 1), strict=True):
         down, across = np.flatnonzero(in_row), np.flatnonzero(in_column)
         boxes.append((int(down[0]), int(down[-1]), int(across[0]), int(across[-1])) if len(down) else None)
     return boxes

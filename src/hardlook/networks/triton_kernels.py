@@ -1,0 +1,99 @@
+"""Kernels in Triton's language, for those who have Triton and a GPU that it compiles for; elsewhere torch computes.
+
+A module writes its kernels as functions that use `tl` and has a line `tl: Any = None`: Triton looks names up in the
+module of a kernel, and its language can be imported only where it is installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Callable, Collection
+from importlib import import_module
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hardlook.errors import RunWarning
+
+if TYPE_CHECKING:
+    from torch import Tensor, device
+
+K = TypeVar("K")
+
+SWITCH = "HARDLOOK_KERNELS"
+"""The environment variable that switches all of these kernels off."""
+
+
+def compile_kernels(*functions: Any, called: Collection[Any] = (), varying: Collection[str] = ()) -> tuple[Any, ...]:
+    """The functions as kernels, compiled at their first launch; `called` are functions that kernels call.
+
+    For other values of the arguments named in `varying` nothing is compiled anew. Without Triton: ImportError.
+    """
+    triton, language = import_module("triton"), import_module("triton.language")
+    for one in called:
+        module = _globals_of(one)
+        module["tl"] = language
+        if not hasattr(one, "fn"):
+            module[one.__name__] = triton.jit(one)
+    kernels = []
+    for one in functions:
+        _globals_of(one)["tl"] = language
+        arguments = signature(one).parameters.items()
+        names = [name for name, found in arguments if name in varying and "constexpr" not in str(found.annotation)]
+        kernels.append(triton.jit(one, do_not_specialize=names))
+    return tuple(kernels)
+
+
+def _globals_of(function: Any) -> dict[str, Any]:
+    found: dict[str, Any] = getattr(function, "fn", function).__globals__
+    return found
+
+
+def try_kernels(build: Callable[[], K], where: device, what: str) -> K | None:
+    """The kernels that `build` makes, launches on random numbers and compares with torch (`check_close`).
+
+    None on a processor, without Triton and with `HARDLOOK_KERNELS=off`. None, too, where that fails, with a warning in
+    which `what` names the kernels: Triton may lack a compiler, a driver or a version that it knows, a GPU may lack
+    memory for a kernel's blocks, and a compiler may be wrong.
+    """
+    import torch
+
+    if where.type != "cuda" or torch.version.cuda is None or os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
+        return None
+    try:
+        with torch.no_grad(), torch.autocast("cuda", enabled=False), torch.cuda.device(where):
+            found = build()
+            torch.cuda.synchronize(where)
+        return found
+    except ImportError:
+        return None
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        name = torch.cuda.get_device_name(where)
+        text = f"{what} are not used on this {name} ({reason}): torch computes the same, more slowly"
+        warnings.warn(f"{text}; {SWITCH}=off leaves them out without this warning", RunWarning, stacklevel=3)
+        return None
+
+
+def check_close(found: Tensor, exact: Tensor, most: float, what: str) -> None:
+    """Raise where a kernel's result is further from the exact one than `most` times the exact one's length.
+
+    >>> import torch
+    >>> check_close(torch.tensor([1.0]), torch.tensor([1.1]), 1e-3, "a sum")
+    Traceback (most recent call last):
+    ...
+    ArithmeticError: a sum is off by 9.1e-02, at most 1.0e-03 is rounding
+    """
+    if found.shape != exact.shape:
+        raise ArithmeticError(f"{what} has the shape {tuple(found.shape)} in place of {tuple(exact.shape)}")
+    error = float((found.double() - exact.double()).norm() / exact.double().norm())
+    if not error <= most:
+        raise ArithmeticError(f"{what} is off by {error:.1e}, at most {most:.1e} is rounding")
+
+
+def on_device_of(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
+    """Kernels are launched on the current GPU, which has to be the tensor's."""
+    import torch
+
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else contextlib.nullcontext()

@@ -1,0 +1,149 @@
+"""Forward and backward pass of a training step, replayed as a CUDA graph.
+
+A step of a small network is a thousand kernels, which a processor starts more slowly than a GPU runs them; a graph
+starts them all at once. Recorded are the kernels, not the Python that started them: a step may be replayed if nothing
+in it depends on numbers that Python knows and that change from step to step. Whoever asks for graphs vouches for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+WARM_UPS = 3
+"""Steps of a shape that run as they are before one is recorded: kernels are compiled and chosen in them."""
+
+
+@dataclass
+class _Recorded:
+    graph: Any
+    batch: Any
+    result: Any
+    gradients: list[Tensor | None]
+
+
+class StepGraphs:
+    """`step(batch)` computes a loss and its gradients, which it leaves at the module's parameters.
+
+    A batch and what the step returns are dataclasses of tensors, other dataclasses and numbers. For every combination
+    of shapes, and of the numbers, a graph of its own is recorded. Random numbers of torch's generator for the GPU are
+    drawn anew at every replay. The gradients must be none before a call. A step that cannot be recorded, because it
+    waits for the GPU or draws numbers on the processor, goes on as it is.
+    """
+
+    def __init__(self, step: Callable[[Any], Any], module: nn.Module) -> None:
+        self._step, self._parameters = step, list(module.parameters())
+        self._known: dict[Hashable, _Recorded | None] = {}
+        self._uses: dict[Hashable, int] = {}
+        self._stream: Any = None
+
+    def __call__(self, batch: Any) -> Any:
+        """What the step returns, in tensors that the next call may write anew; without a graph of gradients."""
+        key = describe(batch)
+        if key not in self._known:
+            self._uses[key] = self._uses.get(key, 0) + 1
+            if self._uses[key] <= WARM_UPS:
+                return self._run_aside(batch)
+            self._known[key] = self._record(batch)
+        recorded = self._known[key]
+        if recorded is None:
+            return self._run_aside(batch)
+        for target, given in zip(list_tensors(recorded.batch), list_tensors(batch), strict=True):
+            target.copy_(given)
+        recorded.graph.replay()
+        for parameter, gradient in zip(self._parameters, recorded.gradients, strict=True):
+            parameter.grad = gradient
+        return recorded.result
+
+    def _run_aside(self, batch: Any) -> Any:
+        # On a stream of its own, as what a backward pass makes there must not tie a recording to the usual stream.
+        if self._stream is None:
+            self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
+            result = detach(self._step(batch))
+        torch.cuda.current_stream().wait_stream(self._stream)
+        return result
+
+    def _record(self, batch: Any) -> _Recorded | None:
+        static = change_tensors(batch, torch.clone)
+        drawn = torch.get_rng_state()
+        graph: Any = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        try:
+            with torch.cuda.graph(graph):
+                result = detach(self._step(static))
+        except Exception:  # what torch raises depends on the operation that cannot be recorded
+            self._forget_recording()
+            return None
+        if not torch.equal(drawn, torch.get_rng_state()):
+            # Numbers were drawn on the processor: a replay would use the same ones again.
+            torch.set_rng_state(drawn)
+            self._clear_gradients()
+            return None
+        return _Recorded(graph, static, result, [parameter.grad for parameter in self._parameters])
+
+    def _forget_recording(self) -> None:
+        self._clear_gradients()
+        torch.cuda.synchronize()
+        # The generator still takes itself for one that is recorded: it gets a state of its own again.
+        device = torch.cuda.current_device()
+        own = torch.cuda.default_generators[device]
+        fresh = torch.Generator(torch.device("cuda", device)).manual_seed(own.initial_seed())
+        own.graphsafe_set_state(fresh.graphsafe_get_state())
+
+    def _clear_gradients(self) -> None:
+        for parameter in self._parameters:
+            parameter.grad = None
+
+
+def list_tensors(value: Any) -> Iterator[Tensor]:
+    """All tensors of a dataclass, in the order of its fields; dictionaries in theirs."""
+    if isinstance(value, Tensor):
+        yield value
+    elif is_dataclass(value):
+        for one in fields(value):
+            yield from list_tensors(getattr(value, one.name))
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from list_tensors(one)
+
+
+def change_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The same with every tensor changed.
+
+    >>> change_tensors({"loss": torch.tensor(1.0), "count": 2}, lambda one: one + 1)
+    {'loss': tensor(2.), 'count': 2}
+    """
+    if isinstance(value, Tensor):
+        return change(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: change_tensors(getattr(value, one.name), change) for one in fields(value)})
+    if isinstance(value, dict):
+        return {name: change_tensors(one, change) for name, one in value.items()}
+    return value
+
+
+def detach(value: Any) -> Any:
+    """The same without what its gradients need."""
+    return change_tensors(value, Tensor.detach)
+
+
+def describe(value: Any) -> Hashable:
+    """What a recorded step takes for given: shapes and types of tensors, and all else as it is.
+
+    >>> describe({"rows": torch.zeros(2, 3), "tasks": 1})
+    (('rows', ((2, 3), torch.float32, 'cpu')), ('tasks', 1))
+    """
+    if isinstance(value, Tensor):
+        return tuple(value.shape), value.dtype, str(value.device)
+    if is_dataclass(value):
+        return tuple((one.name, describe(getattr(value, one.name))) for one in fields(value))
+    if isinstance(value, dict):
+        return tuple((name, describe(one)) for name, one in value.items())
+    assert isinstance(value, Hashable)
+    return value

@@ -1,0 +1,193 @@
+"""Kernels are used on a GPU only if a trial there gave what torch gives."""
+
+import contextlib
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra torch is not installed")
+
+import triton_loops  # noqa: E402, F401
+from triton_tests import DEVICE, NEEDS_TRITON  # noqa: E402
+
+from hardlook.errors import RunWarning  # noqa: E402
+from hardlook.networks import fused_layers, fused_norm, split_products, task_kernels  # noqa: E402
+from hardlook.networks.interactive import gpu_convolutions, gpu_norms  # noqa: E402
+from hardlook.networks.triton_kernels import check_close, try_kernels  # noqa: E402
+from hardlook.training import fused_augmentation  # noqa: E402
+
+HERE = torch.empty(0, device=DEVICE).device
+
+
+def try_operations(dtype, precision="ieee"):
+    return lambda where: task_kernels._try_operations(where, dtype, 32, precision)
+
+
+TRIALS = {
+    "steps": fused_layers._try_steps,
+    "blocks": fused_norm._try_blocks,
+    "maps": gpu_convolutions._try_maps,
+    "norms": gpu_norms._try_norms,
+    "images": fused_augmentation._try_images,
+    "operations": try_operations(torch.float32),
+}
+
+
+@NEEDS_TRITON
+@pytest.mark.parametrize("trial", TRIALS.values(), ids=TRIALS)
+def test_kernels_pass_their_trials(trial):
+    with torch.no_grad():
+        assert trial(HERE) is not None
+
+
+@pytest.mark.skipif(DEVICE.type != "cuda", reason="no GPU here, and Triton's interpreter does not multiply bfloat16")
+@pytest.mark.parametrize("precision", ["ieee", "tf32"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_operations_of_other_precisions_pass_their_trials(dtype, precision):
+    with torch.no_grad():
+        assert try_operations(dtype, precision)(HERE) is not None
+
+
+# What computes, the trial that has to notice a wrong number of it, and what that one complains of.
+WRONG = {
+    "attention to few": (fused_layers.Kernels, "attend", "steps", "attention"),
+    "layer norm": (fused_layers.Kernels, "normalize", "steps", "a layer norm"),
+    "masks": (fused_layers.Kernels, "draw", "steps", "a mask's logits"),
+    "statistics": (fused_norm.Kernels, "find_statistics", "blocks", "a normalised map"),
+    "blocks": (fused_norm.Kernels, "write_result", "blocks", "a normalised map"),
+    "gradients": (fused_norm.Kernels, "write_gradients", "blocks", "a gradient"),
+    **{
+        name: (task_kernels.TritonOperations, name, "operations", what)
+        for name, what in {
+            "cut_patches": "a patch",
+            "run": "a block",
+            "go_back": "a block's gradient",
+            "transpose": "a map's gradient",
+            "run_tangent": "a block's tangent",
+            "go_back_tangent": "the tangent of a block's gradient",
+            "transpose_tangent": "the tangent of a map's gradient",
+        }.items()
+    },
+}
+
+
+def spoil(found):
+    """The first tensor of what a kernel returned, with a number that is a hundredth off."""
+    first = found
+    while not isinstance(first, torch.Tensor):
+        first = first[0] if isinstance(first, tuple | list) else first.y
+    flat = first.as_strided((first.numel(),), (1,))  # in the order of its memory
+    flat[flat.abs().argmax()] *= 1.01
+    return found
+
+
+@NEEDS_TRITON
+@pytest.mark.parametrize(("kind", "name", "trial", "what"), WRONG.values(), ids=WRONG)
+def test_a_trial_notices_one_wrong_number(monkeypatch, kind, name, trial, what):
+    right = getattr(kind, name)
+    monkeypatch.setattr(kind, name, lambda *given, **more: spoil(right(*given, **more)))
+    with torch.no_grad(), pytest.raises(ArithmeticError, match=f"^{what} is off by "):
+        TRIALS[trial](HERE)
+
+
+@NEEDS_TRITON
+@pytest.mark.parametrize(("name", "what"), [("weigh", "a weight's gradient"), ("weigh_tangent", "the tangent of a w")])
+def test_a_trial_notices_a_wrong_gradient_of_a_weight(monkeypatch, name, what):
+    right = getattr(task_kernels.TritonOperations, name)
+
+    def weigh(self, *given):
+        right(self, *given)
+        given[-1].mul_(1.01)
+
+    monkeypatch.setattr(task_kernels.TritonOperations, name, weigh)
+    with torch.no_grad(), pytest.raises(ArithmeticError, match=what):
+        TRIALS["operations"](HERE)
+
+
+@NEEDS_TRITON
+@pytest.mark.parametrize(
+    ("module", "name", "trial"),
+    [
+        (gpu_convolutions, "convolve", "maps"),
+        (gpu_convolutions, "enlarge", "maps"),
+        (gpu_norms, "normalise_group", "norms"),
+        (gpu_norms, "add_and_normalise", "norms"),
+        (gpu_norms, "merge_levels", "norms"),
+    ],
+)
+def test_a_trial_notices_one_wrong_number_of_a_function(monkeypatch, module, name, trial):
+    right = getattr(module, name)
+
+    def run(*given, kernels=None, **more):
+        found = right(*given, kernels=kernels, **more)
+        return found if kernels is None else spoil(found)
+
+    monkeypatch.setattr(module, name, run)
+    with torch.no_grad(), pytest.raises(ArithmeticError, match="is off by"):
+        TRIALS[trial](HERE)
+
+
+@NEEDS_TRITON
+def test_a_trial_notices_a_wrong_grey_value(monkeypatch):
+    right = fused_augmentation._launch
+
+    def launch(*given):
+        right(*given)
+        given[-1][0, 0, 0, 0] += 1 / 70.682
+
+    monkeypatch.setattr(fused_augmentation, "_launch", launch)
+    with torch.no_grad(), pytest.raises(ArithmeticError, match="an image is off by"):
+        TRIALS["images"](HERE)
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """As if this machine had a GPU, for as long as nothing is computed there."""
+    if not torch.cuda.is_available():
+        monkeypatch.setattr(torch.version, "cuda", "13.0")
+        monkeypatch.setattr(torch.cuda, "device", contextlib.nullcontext)
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda where: None)
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda where: "Model 7")
+    monkeypatch.delenv("HARDLOOK_KERNELS", raising=False)
+    return torch.device("cuda", 0)
+
+
+def fail(error):
+    raise error
+
+
+def test_kernels_that_pass_are_used(gpu):
+    assert try_kernels(lambda: "kernels", gpu, "faster steps") == "kernels"
+
+
+@pytest.mark.parametrize("error", [ArithmeticError("a sum is off by 1.0\nsecond line"), RuntimeError("no ptxas")])
+def test_kernels_that_fail_are_left_out_with_a_warning(gpu, error):
+    reason = str(error).splitlines()[0]
+    with pytest.warns(RunWarning, match=rf"^faster steps are not used on this .* \({reason}\): torch") as found:
+        assert try_kernels(lambda: fail(error), gpu, "faster steps") is None
+    assert "HARDLOOK_KERNELS=off" in str(found[0].message) and "second line" not in str(found[0].message)
+
+
+def test_without_triton_torch_computes_and_nobody_is_warned(gpu):
+    assert try_kernels(lambda: fail(ImportError("triton")), gpu, "faster steps") is None
+
+
+@pytest.mark.parametrize("word", ["off", "OFF", "0", "no"])
+def test_kernels_can_be_switched_off(gpu, monkeypatch, word):
+    monkeypatch.setenv("HARDLOOK_KERNELS", word)
+    assert try_kernels(lambda: fail(AssertionError), gpu, "faster steps") is None
+    monkeypatch.setenv("HARDLOOK_KERNELS", "on")
+    assert try_kernels(lambda: "kernels", gpu, "faster steps") == "kernels"
+
+
+def test_nothing_is_tried_on_a_processor():
+    for module in (fused_layers, fused_norm, split_products):
+        assert module.find_kernels(torch.device("cpu")) is None
+    assert try_kernels(lambda: fail(AssertionError), torch.device("cpu"), "faster steps") is None
+
+
+def test_a_result_of_another_shape_or_with_nan_is_not_close():
+    with pytest.raises(ArithmeticError, match=r"has the shape \(2,\) in place of \(1,\)"):
+        check_close(torch.ones(2), torch.ones(1), 1.0, "a sum")
+    with pytest.raises(ArithmeticError, match="a sum is off by nan"):
+        check_close(torch.tensor([torch.nan]), torch.ones(1), 1.0, "a sum")
+    check_close(torch.tensor([1.0000001]), torch.ones(1, dtype=torch.float64), 1e-6, "a sum")
