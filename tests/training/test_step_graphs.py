@@ -10,15 +10,19 @@ pytest.importorskip("lightning_fabric", reason="the extra train is not installed
 
 from torch import nn  # noqa: E402
 
+from hardlook.errors import RunError, RunWarning  # noqa: E402
 from hardlook.networks.few_shot.catalogue import find_method, list_methods  # noqa: E402
 from hardlook.training.checkpoint import read_weights  # noqa: E402
 from hardlook.training.devices import open_fabric  # noqa: E402
 from hardlook.training.few_shot import EpisodeRows, FewShotData, FewShotTrainee, train_few_shot  # noqa: E402
 from hardlook.training.recipes import change_recipe, find_recipe, parse_budget  # noqa: E402
 from hardlook.training.step_graphs import (  # noqa: E402
+    CHECKED,
     WARM_UPS,
     StepGraphs,
+    _Recorded,
     change_tensors,
+    compare_length,
     describe,
     detach,
     list_tensors,
@@ -68,6 +72,120 @@ def test_a_step_of_another_shape_is_another_step(other):
     batch = Batch(torch.zeros(2), Inner(torch.zeros(1)))
     assert describe(batch) == describe(Batch(torch.ones(2), Inner(torch.ones(1))))
     assert describe(batch) != describe(other)
+
+
+class Replaying(StepGraphs):
+    """As on a GPU, where a graph is the step on the recorded batch; `freeze` is what a recording would have fixed."""
+
+    def __init__(self, step, module, freeze=lambda: None):
+        super().__init__(step, module)
+        self.freeze, self.recorded = freeze, 0
+
+    def _run_aside(self, batch):
+        return detach(self._step(batch))
+
+    def _record(self, batch):
+        self.recorded += 1
+        graphs, static = self, change_tensors(batch, torch.clone)
+        gradients = [torch.zeros_like(one) for one in self._parameters]
+        before = [one.clone() for one in self._module.buffers()], (torch.get_rng_state(), None)
+        result = detach(self._step(static))
+        self._restore(*before)  # what is recorded does not run
+
+        class Graph:
+            def replay(self):
+                graphs.freeze()
+                found = graphs._step(static)
+                for target, value in zip(list_tensors(result), list_tensors(found), strict=True):
+                    target.copy_(value.detach())
+                for target, parameter in zip(gradients, graphs._parameters, strict=True):
+                    target.copy_(parameter.grad)
+                graphs._clear_gradients()
+
+        return _Recorded(Graph(), static, result, gradients)
+
+
+def make_steps():
+    """A step with dropout, batch statistics and a number in Python, and its network."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
+    network.factor = 1.0
+
+    def step(batch):
+        loss = network.factor * network(batch["rows"]).square().mean()
+        loss.backward()
+        return {"loss": loss}
+
+    return network, step
+
+
+def run_steps(call, network, count, change=lambda number: None):
+    """The losses of so many steps, and the network's weights and statistics after them."""
+    optimiser, losses = torch.optim.SGD(network.parameters(), 0.1), []
+    for number in range(count):
+        change(number)
+        torch.manual_seed(number)
+        optimiser.zero_grad(set_to_none=True)
+        losses.append(float(call({"rows": torch.randn(6, 4) + number})["loss"].detach()))
+        optimiser.step()
+    return losses, network.state_dict()
+
+
+def test_checked_replays_leave_the_numbers_as_they_are():
+    network, step = make_steps()
+    expected, state = run_steps(step, network, WARM_UPS + 12)
+    network, step = make_steps()
+    graphs = Replaying(step, network)
+    found, found_state = run_steps(graphs, network, WARM_UPS + 12)
+    assert graphs.recorded == 1 and found == expected
+    assert all(torch.equal(found_state[name], value) for name, value in state.items())
+    assert int(state["1.num_batches_tracked"]) == WARM_UPS + 12
+
+
+def test_a_graph_that_draws_the_same_again_is_not_used():
+    network, step = make_steps()
+    expected, state = run_steps(step, network, WARM_UPS + 4)
+    network, step = make_steps()
+    graphs = Replaying(step, network, freeze=lambda: torch.manual_seed(99))
+    with pytest.warns(RunWarning, match="replay 1 of a training step differs by .* steps are not replayed"):
+        found, found_state = run_steps(graphs, network, WARM_UPS + 4)
+    assert found == expected and graphs._known.popitem()[1] is None
+    assert all(torch.equal(found_state[name], value) for name, value in state.items())
+
+
+def test_a_number_that_changes_later_ends_the_training():
+    network, step = make_steps()
+    graphs = Replaying(step, network, freeze=lambda: setattr(network, "factor", 1.0))
+
+    def change(number):
+        network.factor = 1 + 0.1 * max(0, number - WARM_UPS - 3)
+
+    with pytest.raises(RunError, match="replay 10 of a training step differs") as error:
+        run_steps(graphs, network, WARM_UPS + 12, change)
+    assert CHECKED[:2] == (1, 10) and "HARDLOOK_GRAPHS=off" in error.value.remedy
+
+
+def test_lengths_of_differences():
+    one = [torch.tensor([3.0]), torch.tensor([4.0]), torch.tensor(7)]
+    assert compare_length(one, one) == 0
+    assert compare_length([torch.tensor([3.0]), torch.tensor([4.5]), torch.tensor(7)], one) == pytest.approx(0.1)
+    for other in ([*one[:2], torch.tensor(8)], one[:2], [torch.tensor([torch.nan]), *one[1:]]):
+        assert compare_length(other, one) == float("inf")
+    assert compare_length([torch.ones(1)], [torch.zeros(1)]) == float("inf")
+    assert compare_length([torch.zeros(1)], [torch.zeros(1)]) == 0
+
+
+@pytest.mark.parametrize(("word", "graphs"), [("off", False), ("", True)])
+def test_graphs_can_be_switched_off(monkeypatch, word, graphs):
+    from types import SimpleNamespace
+
+    from hardlook.training import loop
+
+    monkeypatch.setenv("HARDLOOK_GRAPHS", word)
+    fabric = SimpleNamespace(device=torch.device("cuda"), global_rank=0, world_size=1)
+    trainee = SimpleNamespace(replays=True, marks=())
+    store = SimpleNamespace(read_progress=lambda: None)
+    assert loop._Loop(trainee, store, fabric, "tf32", None, None)._can_replay() == graphs
 
 
 def make_data():

@@ -23,7 +23,7 @@ from hardlook.training.devices import arrange_network, load_scaler, multiplying_
 from hardlook.training.optimisers import MovingAverage
 from hardlook.training.schedules import compute_rate
 from hardlook.training.state import Progress
-from hardlook.training.step_graphs import StepGraphs
+from hardlook.training.step_graphs import StepGraphs, is_switched_off
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ class _Loop:
 
     def _can_replay(self) -> bool:
         """Whether steps may be CUDA graphs; half precision's scaler changes with the gradients, and stays outside."""
-        vouched = bool(getattr(self.trainee, "replays", False))
+        vouched = bool(getattr(self.trainee, "replays", False)) and not is_switched_off()
         return vouched and self.world == 1 and self.fabric.device.type == "cuda" and self.precision != "float16"
 
     def _restore_sums(self) -> dict[str, Tensor]:

@@ -2,11 +2,14 @@
 
 A step of a small network is a thousand kernels, which a processor starts more slowly than a GPU runs them; a graph
 starts them all at once. Recorded are the kernels, not the Python that started them: a step may be replayed if nothing
-in it depends on numbers that Python knows and that change from step to step. Whoever asks for graphs vouches for that.
+in it depends on numbers that Python knows and that change from step to step. Whoever asks for graphs vouches for that,
+and some replays are checked: the step is also run as it is, on the same weights and random numbers.
 """
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -14,8 +17,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from hardlook.errors import RunError, RunWarning
+
 WARM_UPS = 3
 """Steps of a shape that run as they are before one is recorded: kernels are compiled and chosen in them."""
+CHECKED = (1, 10, 100, 1_000, 10_000)
+"""The replays of a graph that are checked."""
+MOST_OFF = 1e-2
+"""By so much of their length gradients may differ, beside twice what two runs of the step differ by."""
+SWITCH = "HARDLOOK_GRAPHS"
+"""The environment variable that switches graphs of training steps off."""
+
+
+def is_switched_off() -> bool:
+    """Whether the user wants no graphs."""
+    return os.environ.get(SWITCH, "").lower() in ("off", "0", "no")
 
 
 @dataclass
@@ -24,6 +40,7 @@ class _Recorded:
     batch: Any
     result: Any
     gradients: list[Tensor | None]
+    replays: int = 0
 
 
 class StepGraphs:
@@ -32,11 +49,13 @@ class StepGraphs:
     A batch and what the step returns are dataclasses of tensors, other dataclasses and numbers. For every combination
     of shapes, and of the numbers, a graph of its own is recorded. Random numbers of torch's generator for the GPU are
     drawn anew at every replay. The gradients must be none before a call. A step that cannot be recorded, because it
-    waits for the GPU or draws numbers on the processor, goes on as it is.
+    waits for the GPU or draws numbers on the processor, goes on as it is. So does one whose first replay is not what
+    the step itself computes, with a warning. A later replay that is not ends the training, as those before it may be
+    wrong.
     """
 
     def __init__(self, step: Callable[[Any], Any], module: nn.Module) -> None:
-        self._step, self._parameters = step, list(module.parameters())
+        self._step, self._module, self._parameters = step, module, list(module.parameters())
         self._known: dict[Hashable, _Recorded | None] = {}
         self._uses: dict[Hashable, int] = {}
         self._stream: Any = None
@@ -52,12 +71,47 @@ class StepGraphs:
         recorded = self._known[key]
         if recorded is None:
             return self._run_aside(batch)
+        recorded.replays += 1
+        if recorded.replays in CHECKED:
+            return self._check(key, recorded, batch)
+        return self._replay(recorded, batch)
+
+    def _replay(self, recorded: _Recorded, batch: Any) -> Any:
         for target, given in zip(list_tensors(recorded.batch), list_tensors(batch), strict=True):
             target.copy_(given)
         recorded.graph.replay()
         for parameter, gradient in zip(self._parameters, recorded.gradients, strict=True):
             parameter.grad = gradient
         return recorded.result
+
+    def _check(self, key: Hashable, recorded: _Recorded, batch: Any) -> Any:
+        """A step that is replayed after it ran twice as it is; what it computes is compared."""
+        before = [one.clone() for one in self._module.buffers()], _read_random()
+        runs: list[list[Tensor]] = []
+        for run in (self._run_aside, self._run_aside, lambda given: self._replay(recorded, given)):
+            self._restore(*before)
+            result = run(batch)
+            gradients = (one.grad for one in self._parameters if one.grad is not None)
+            found = (*gradients, *self._module.buffers(), *list_tensors(result))
+            runs.append([one.detach().clone() for one in found])
+        first, second, replayed = runs
+        off, noise = compare_length(replayed, first), compare_length(second, first)
+        if off <= MOST_OFF + 2 * noise:
+            return result
+        what = f"replay {recorded.replays:,} of a training step differs by {off:.2g} of its length from the step itself"
+        if recorded.replays > 1:
+            raise RunError(what, remedy=f"train again with the environment variable {SWITCH}=off, without graphs")
+        warnings.warn(f"{what}: steps are not replayed", RunWarning, stacklevel=2)
+        self._known[key] = None
+        self._restore(*before)
+        return self._run_aside(batch)
+
+    def _restore(self, buffers: list[Tensor], random: tuple[Tensor, Tensor | None]) -> None:
+        """As it was before a step, which leaves the weights as they are."""
+        for buffer, value in zip(self._module.buffers(), buffers, strict=True):
+            buffer.copy_(value)
+        _write_random(random)
+        self._clear_gradients()
 
     def _run_aside(self, batch: Any) -> Any:
         # On a stream of its own, as what a backward pass makes there must not tie a recording to the usual stream.
@@ -75,7 +129,8 @@ class StepGraphs:
         graph: Any = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         try:
-            with torch.cuda.graph(graph):
+            # The stream of the runs before it: torch's own for recordings is that of the first GPU that recorded.
+            with torch.cuda.graph(graph, stream=self._stream):
                 result = detach(self._step(static))
         except Exception:  # what torch raises depends on the operation that cannot be recorded
             self._forget_recording()
@@ -99,6 +154,40 @@ class StepGraphs:
     def _clear_gradients(self) -> None:
         for parameter in self._parameters:
             parameter.grad = None
+
+
+def compare_length(found: list[Tensor], exact: list[Tensor]) -> float:
+    """The length of the difference of all numbers, of the length of the exact ones; infinite if one list has more.
+
+    Tensors of whole numbers, as counts of steps, have to be equal.
+
+    >>> compare_length([torch.tensor([3.0, 4.5])], [torch.tensor([3.0, 4.0])])
+    0.1
+    """
+    if [one.shape for one in found] != [one.shape for one in exact]:
+        return float("inf")
+    off = length = 0.0
+    for one, other in zip(found, exact, strict=True):
+        if not other.is_floating_point():
+            if not torch.equal(one, other):
+                return float("inf")
+            continue
+        wide = other.double()
+        off += float((one.double() - wide).square().sum())
+        length += float(wide.square().sum())
+    if off == 0:
+        return 0.0
+    return float("inf") if not off < float("inf") or length == 0 else (off / length) ** 0.5
+
+
+def _read_random() -> tuple[Tensor, Tensor | None]:
+    return torch.get_rng_state(), torch.cuda.get_rng_state() if torch.cuda.is_available() else None
+
+
+def _write_random(states: tuple[Tensor, Tensor | None]) -> None:
+    torch.set_rng_state(states[0])
+    if states[1] is not None:
+        torch.cuda.set_rng_state(states[1])
 
 
 def list_tensors(value: Any) -> Iterator[Tensor]:
