@@ -115,3 +115,20 @@ def test_patches_are_those_of_torch():
 
 def test_a_processor_has_no_operations():
     assert task_kernels.find_operations(torch.device("cpu"), torch.float32, 16, False) is None
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, of NaN and infinity
+def test_factors_of_tf32_are_rounded_to_its_digits():
+    """To the nearest number with 11 digits, as conversions round; NaN and infinity stay."""
+    ones = torch.ones(1, 1, 1, 16, PATCH, device=DEVICE)
+    exact = 1 + torch.arange(16, device=DEVICE) * 2.0**-12  # of 2 ** -10 each, four quarters
+    weight = torch.zeros(1, 1, PATCH, 16, device=DEVICE)
+    weight[0, 0, 0] = exact
+    norm = torch.ones(1, 2, 16, device=DEVICE)
+    operations = task_kernels.TritonOperations(torch.float32, "tf32")
+    found = operations.run(ones, weight, norm, EPSILON, 0.0).y[0, 0, 0, 0]
+    assert torch.equal(found, torch.floor(exact * 2**10 + 0.5) / 2**10)
+    weight[0, 0, 0, :3] = torch.tensor([torch.nan, torch.inf, -torch.inf], device=DEVICE)
+    weight[0, 0, 0, 3] = torch.tensor(0x7FFFFFFF, dtype=torch.int32, device=DEVICE).view(torch.float32)
+    found = operations.run(ones, weight, norm, EPSILON, 0.0).y[0, 0, 0, 0]
+    assert found[0].isnan() and found[3].isnan() and found[1:3].tolist() == [torch.inf, -torch.inf]

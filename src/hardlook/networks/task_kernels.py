@@ -52,6 +52,8 @@ SPANS = {"statistics": 256, "sums": 64, "weights": 32}
 VARYING = ("rows", "parts", "chunk", "cells", "windows", "height", "width")
 """Arguments of kernels for whose values nothing is compiled anew."""
 
+TRIED = (3, 21, 20)
+"""Images, height and width of a trial: sums have several parts."""
 ROUNDED = {torch.float32: 3e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 """The relative error of a kernel that is rounding, by how its products are rounded; TF32 has the digits of float16."""
 
@@ -73,7 +75,7 @@ def _try_operations(where: torch.device, dtype: torch.dtype, channels: int, prec
     """The operations, whose results on random numbers are those of torch in float64."""
     found, plain, random = TritonOperations(dtype, precision), TorchOperations(), torch.Generator(where).manual_seed(0)
     most = ROUNDED[dtype] if precision == "ieee" or dtype != torch.float32 else ROUNDED[torch.float16]
-    tasks, sides, slope = 2, (3, 5, 6), 0.1
+    tasks, sides, slope = 2, TRIED, 0.1
 
     def draw(*shape: int) -> Tensor:
         return torch.randn(shape, generator=random, device=where)
@@ -447,6 +449,7 @@ class _Kernels:
             _spread,
             _spread_tangent,
             _weigh,
+            called=(_round,),
             varying=VARYING,
         )
         self.cut_patches, self.convolve, self.finish, self.add, self.pool, self.pool_tangent = made[:6]
@@ -473,6 +476,14 @@ def _cut_patches(  # type: ignore[no-untyped-def]
     value = tl.load(images + task * rows * 3 + (plane * height + line) * width + column, mask=within, other=0.0)
     place = patches + task * rows * patch + row[:, None] * patch + number[None, :]
     tl.store(place, value.to(patches.dtype.element_ty), mask=(row < rows)[:, None])
+
+
+def _round(value, precision: tl.constexpr):  # type: ignore[no-untyped-def]
+    """A factor of a product in TF32, rounded to its digits, which a tensor core would cut off. NaN stays NaN."""
+    if precision == "tf32" and value.dtype == tl.float32:
+        bits = value.to(tl.int32, bitcast=True) + 0x1000
+        value = tl.where(value == value, (bits & -0x2000).to(tl.float32, bitcast=True), value)
+    return value
 
 
 def _convolve(  # type: ignore[no-untyped-def]
@@ -528,7 +539,7 @@ def _convolve(  # type: ignore[no-untyped-def]
         factor = tl.load(weight + tap * (inputs * channels) + block)
         if transposed:
             factor = tl.trans(factor)
-        total = tl.dot(value, factor, total, input_precision=precision)
+        total = tl.dot(_round(value, precision), _round(factor, precision), total, input_precision=precision)
     if other is not None:
         other += task * rows * depth
         other_weight += task * stride
@@ -545,7 +556,7 @@ def _convolve(  # type: ignore[no-untyped-def]
             factor = tl.load(other_weight + tap * (inputs * channels) + block)
             if transposed:
                 factor = tl.trans(factor)
-            total = tl.dot(value, factor, total, input_precision=precision)
+            total = tl.dot(_round(value, precision), _round(factor, precision), total, input_precision=precision)
     outer = tl.arange(0, breadth)
     target = task * rows * breadth + row[:, None] * breadth + outer[None, :]
     rounded = total.to(result.dtype.element_ty)
@@ -940,15 +951,15 @@ def _weigh(  # type: ignore[no-untyped-def]
         inside = row < last
         within = inside & (line >= 0) & (line < height)
         place = moved + row[:, None] * channels + own_channels[None, :]
-        gradient = tl.trans(tl.load(place, mask=inside[:, None], other=0.0))
+        gradient = tl.trans(_round(tl.load(place, mask=inside[:, None], other=0.0), precision))
         place = maps + (row + down * width)[:, None] * inputs + own_inputs[None, :]
         value = tl.load(place, mask=within[:, None], other=0.0)
-        middle = tl.dot(gradient, value, middle, input_precision=precision)
+        middle = tl.dot(gradient, _round(value, precision), middle, input_precision=precision)
         if taps == 9:
             value = tl.load(place - inputs, mask=(within & (column > 0))[:, None], other=0.0)
-            left = tl.dot(gradient, value, left, input_precision=precision)
+            left = tl.dot(gradient, _round(value, precision), left, input_precision=precision)
             value = tl.load(place + inputs, mask=(within & (column + 1 < width))[:, None], other=0.0)
-            right = tl.dot(gradient, value, right, input_precision=precision)
+            right = tl.dot(gradient, _round(value, precision), right, input_precision=precision)
     if other is not None:
         other += task * rows * inputs
         other_moved += task * rows * channels
@@ -959,15 +970,15 @@ def _weigh(  # type: ignore[no-untyped-def]
             inside = row < last
             within = inside & (line >= 0) & (line < height)
             place = other_moved + row[:, None] * channels + own_channels[None, :]
-            gradient = tl.trans(tl.load(place, mask=inside[:, None], other=0.0))
+            gradient = tl.trans(_round(tl.load(place, mask=inside[:, None], other=0.0), precision))
             place = other + (row + down * width)[:, None] * inputs + own_inputs[None, :]
             value = tl.load(place, mask=within[:, None], other=0.0)
-            middle = tl.dot(gradient, value, middle, input_precision=precision)
+            middle = tl.dot(gradient, _round(value, precision), middle, input_precision=precision)
             if taps == 9:
                 value = tl.load(place - inputs, mask=(within & (column > 0))[:, None], other=0.0)
-                left = tl.dot(gradient, value, left, input_precision=precision)
+                left = tl.dot(gradient, _round(value, precision), left, input_precision=precision)
                 value = tl.load(place + inputs, mask=(within & (column + 1 < width))[:, None], other=0.0)
-                right = tl.dot(gradient, value, right, input_precision=precision)
+                right = tl.dot(gradient, _round(value, precision), right, input_precision=precision)
     partial += ((task * parts + part) * taps + group * 3) * (inputs * channels)
     block = own_inputs[:, None] * channels + own_channels[None, :]
     if taps == 9:

@@ -129,16 +129,47 @@ def test_a_graph_that_is_kept_gives_the_same_gradients_again(chosen):
     check({name: one.grad for name, one in network.named_parameters()}, {name: 2 * one for name, one in once.items()})
 
 
-def test_nothing_is_kept_of_steps_where_no_gradient_is_wanted(chosen):
-    network, kept = build(Maml, steps=2), []
+@pytest.fixture
+def maps(monkeypatch):
+    """The maps of all blocks that ran."""
+    made, run = [], TorchOperations.run
+
+    def watch(self, *given):
+        block = run(self, *given)
+        made.append(weakref.ref(block.y))
+        return block
+
+    monkeypatch.setattr(TorchOperations, "run", watch)
+    return made
+
+
+def count_kept(maps):
+    return sum(one() is not None for one in maps)
+
+
+def test_nothing_is_kept_of_steps_where_no_gradient_is_wanted(chosen, maps):
+    network, kept = build(Maml, steps=2).train(), []
     for first_order in (False, True):
         network.first_order = first_order
-        scores = network.train().classify(make_episodes())
-        context = scores.grad_fn
-        while not hasattr(context, "steps"):
-            context = next(one for one, _ in context.next_functions if one is not None)
-        kept.append(len(context.steps))
-    assert kept == [2, 0]
+        maps.clear()
+        scores = network.classify(make_episodes())
+        assert len(maps) == 12
+        kept.append(count_kept(maps))
+        del scores
+    assert kept == [12, 4]
+    maps.clear()
+    scores = network.requires_grad_(False).classify(make_episodes())
+    assert len(maps) == 12 and count_kept(maps) == 0 and not scores.requires_grad
+
+
+def test_maps_are_freed_by_the_backward_pass(chosen, maps):
+    """As those of torch are, though the loss is still there."""
+    loss, _ = build(Maml, steps=2).train().loss(make_episodes())
+    assert count_kept(maps) == 12
+    loss.backward()
+    assert count_kept(maps) == 0 and loss.isfinite()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        loss.backward()
 
 
 def test_a_step_is_forgotten_before_the_next_but_one_where_no_gradients_are_recorded(chosen, monkeypatch):
@@ -181,6 +212,9 @@ def test_operations_are_those_of_images_and_network(monkeypatch):
         images.clone().requires_grad_(),
         make_images(2, 3, 3, 15, 16),
         make_images(2, 0, 3, 16, 16),
+        make_images(2, 3, 1, 16, 16),
+        make_images(2, 3, 4, 16, 16),
+        make_images(1, 1, 3, 1, 1).expand(1, 1025, 3, 256, 256),  # patches have more numbers than 16 channels
         make_images(2, 3, 3, 16, 16, dtype=torch.float16),
         make_images(1, 1, 3, 1, 1).expand(1, 2048, 3, 256, 256),
     ]
@@ -211,6 +245,10 @@ CHANGES = {
     "another activation": lambda network: network.emb_func.layer2.__setitem__(2, nn.GELU()),
     "a falling activation": lambda network: network.emb_func.layer2.__setitem__(2, nn.LeakyReLU(-0.1)),
     "a layer more": lambda network: network.emb_func.layer4.append(nn.Dropout(0.5)),
+    "dilated pooling": lambda network: setattr(network.emb_func, "layer3_maxpool", nn.MaxPool2d(2, 2, dilation=2)),
+    "pooling with places": lambda network: setattr(network.emb_func.layer1[3], "return_indices", True),
+    "another child": lambda network: network.emb_func.add_module("last", nn.Tanh()),
+    "tied weights": lambda network: setattr(network.emb_func.layer3[0], "weight", network.emb_func.layer2[0].weight),
     "spectral norm": lambda network: nn.utils.parametrizations.spectral_norm(network.emb_func.layer3[0]),
 }
 
@@ -225,6 +263,29 @@ def test_a_changed_network_goes_the_usual_way():
         network = build(Maml)
         change(network)
         assert not task_axis._is_plain(network, network.emb_func), name
+
+
+class Doubled(Maml):
+    def forward(self, images):
+        return 2 * super().forward(images)
+
+
+CLASSIFIERS = {
+    "another layer": lambda network: network.classifier.layers.append(nn.Softmax(-1)),
+    "no bias": lambda network: setattr(network.classifier.layers[0], "bias", None),
+    "spectral norm": lambda network: nn.utils.parametrizations.spectral_norm(network.classifier.layers[0]),
+    "a class of somebody else's": lambda network: setattr(network, "__class__", Doubled),
+    "a part more": lambda network: setattr(network, "extra", nn.Identity()),
+}
+
+
+@pytest.mark.parametrize("change", CLASSIFIERS.values(), ids=CLASSIFIERS)
+def test_a_changed_classifier_goes_the_usual_way(chosen, change):
+    network = build(Maml, steps=1).eval()
+    change(network)
+    with torch.no_grad():
+        found = network.classify(make_episodes())
+    assert found.shape == (2, 4, WAYS) and not chosen
 
 
 def test_conv32f_has_the_same_blocks(chosen):

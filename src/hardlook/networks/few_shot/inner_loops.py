@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -65,11 +66,11 @@ def adapt_and_score(
     """(tasks, queries, ways) scores of `network` after `steps` gradient steps on each task's support.
 
     `rates` gives the learning rate of a parameter by its name; parameters with rate 0 stay. The supports of a task are
-    one batch, and so are its queries. Where a network has a backbone `emb_func` and a `LinearClassifier` and nothing
-    else, scores are the classifier's of the backbone's features; for a Conv64F there are kernels for a GPU.
+    one batch, and so are its queries. Where a network of ours has a backbone `emb_func` and a `LinearClassifier` and
+    nothing else, scores are the classifier's of the backbone's features; for a Conv64F there are kernels for a GPU.
     """
     backbone, classifier = (network._modules.get(name) for name in ("emb_func", "classifier"))
-    if isinstance(backbone, Conv64F) and isinstance(classifier, LinearClassifier) and len(network._modules) == 2:
+    if isinstance(backbone, Conv64F) and isinstance(classifier, LinearClassifier) and _classifies_plainly(network):
         images = episodes.support.flatten(1, 2), episodes.query
         operations = task_axis.choose_operations(network, backbone, *images)
         if operations is not None:
@@ -102,6 +103,15 @@ def adapt_and_score(
     with batch_statistics(network):
         scores = vmap(score_task, randomness="different")(episodes.support.flatten(1, 2), episodes.query)
     return torch.as_tensor(scores)
+
+
+def _classifies_plainly(network: Any) -> bool:
+    """Whether scores are a linear layer's of features, and nothing else: a class from elsewhere may do more."""
+    own = type(network).__module__.partition(".")[0] == __name__.partition(".")[0]
+    if not own or len(network._modules) != 2 or type(network.classifier) is not LinearClassifier:
+        return False
+    layers = network.classifier.layers
+    return len(layers) == 1 and type(layers[0]) is nn.Linear and layers[0].bias is not None
 
 
 def embed_tasks(backbone: nn.Module, images: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from itertools import groupby
 from typing import Any
 
@@ -46,7 +46,7 @@ def choose_operations(network: nn.Module, backbone: Conv64F, *images: Tensor) ->
         dtypes.add(torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else one.dtype)
         if not one.is_cuda or one.requires_grad or min(one.shape) < 1 or min(one.shape[-2:]) < 16:
             return None
-        if one[0, :, 0].numel() * channels >= LONGEST:
+        if one.shape[2] != 3 or one[0, :, 0].numel() * max(channels, PATCH) >= LONGEST:
             return None
     if channels not in (16, 32, 64) or dtypes not in ({torch.float32}, {torch.bfloat16}):
         return None
@@ -62,6 +62,12 @@ def _is_plain(network: nn.Module, backbone: Conv64F) -> bool:
     """Whether the backbone is a Conv64F that pools four times, and nothing listens to a module of the network."""
     if type(backbone) not in (Conv64F, Conv32F) or backbone.output != "vectors":
         return False
+    blocks = [name for number in (1, 2, 3, 4) for name in (f"layer{number}", f"layer{number}_maxpool")]
+    if list(backbone._modules) != [name for name in blocks if name in backbone._modules]:
+        return False
+    own = list(network.parameters())
+    if len(own) != len(list(network.named_parameters(remove_duplicate=False))):
+        return False  # one tensor in two places
     if nn.modules.module._has_any_global_hook() or any(map(_is_changed, network.modules())):  # type: ignore[no-untyped-call]
         return False
     for number in (1, 2, 3, 4):
@@ -82,7 +88,9 @@ def _is_plain(network: nn.Module, backbone: Conv64F) -> bool:
             or type(activation) not in (nn.ReLU, nn.LeakyReLU)
             or getattr(activation, "negative_slope", 0.0) < 0
             or type(pooling) is not nn.MaxPool2d
-            or (pooling.kernel_size, pooling.stride, pooling.padding, pooling.ceil_mode) != (2, 2, 0, False)
+            or (pooling.kernel_size, pooling.stride, pooling.padding, pooling.dilation) != (2, 2, 0, 1)
+            or pooling.ceil_mode
+            or pooling.return_indices
         ):
             return False
     return True
@@ -103,7 +111,10 @@ def adapt_and_score(
     rates: Callable[[nn.Parameter], float],
     first_order: bool,
 ) -> Tensor:
-    """(tasks, queries, ways) scores of `linear` after gradient steps on each task's support, as in `inner_loops`."""
+    """(tasks, queries, ways) scores of `linear` after gradient steps on each task's support, as in `inner_loops`.
+
+    Rates are numbers: a rate that is learned gets no gradient here.
+    """
     with torch.autocast(episodes.query.device.type, enabled=False):
         network = TaskRows(backbone, linear, episodes.query)
         start = network.pack()
@@ -117,7 +128,7 @@ def adapt_and_score(
             network.pack_rates(rates, start),
             steps,
             first_order,
-            torch.is_grad_enabled(),
+            torch.is_grad_enabled() and start.requires_grad,
         )
         features, rows = _Adapt.apply(start, loop)  # type: ignore[no-untyped-call]
         weight, bias = network.view_linear(rows)
@@ -131,7 +142,8 @@ def embed(operations: Operations, backbone: Conv64F, images: Tensor) -> Tensor:
         network = TaskRows(backbone, None, images)
         start = network.pack()
         nothing = start.new_empty(0)
-        loop = _Loop(network, operations, images[:, :0], images, nothing, nothing, 0, False, torch.is_grad_enabled())
+        keeps = torch.is_grad_enabled() and start.requires_grad
+        loop = _Loop(network, operations, images[:, :0], images, nothing, nothing, 0, False, keeps)
         features, _ = _Adapt.apply(start, loop)  # type: ignore[no-untyped-call]
         pixels: Tensor = features.view(*features.shape[:2], -1, network.channels)
         return pixels.mT.flatten(2)
@@ -162,6 +174,17 @@ class Pass:
 
     blocks: list[Block]
     errors: Tensor | None = None
+
+    def list_tensors(self) -> list[Tensor | None]:
+        """All that was computed, from which `from_tensors` makes the pass again."""
+        return [self.errors, *(getattr(block, one.name) for block in self.blocks for one in fields(Block))]
+
+    @classmethod
+    def from_tensors(cls, tensors: Sequence[Any]) -> Pass:
+        """The pass of such a list."""
+        errors, *rest = tensors
+        size = len(fields(Block))
+        return cls([Block(*rest[first : first + size]) for first in range(0, len(rest), size)], errors)
 
     @property
     def features(self) -> Tensor:
@@ -370,20 +393,26 @@ class _Adapt(torch.autograd.Function):
             rows = torch.addcmul(rows, loop.rates, gradients, value=-1)
         asked = network.run(operations, operations.cut_patches(loop.query), rows)
         if loop.keeps:
-            context.loop, context.steps, context.asked = loop, steps, asked
-            context.save_for_backward(rows)
+            # As saved tensors they are freed by the backward pass.
+            context.loop = loop
+            kept = [tensor for passed, *more in steps for tensor in (*more, *passed.list_tensors())]
+            context.save_for_backward(rows, *asked.list_tensors(), *kept)
         return asked.features.clone(), rows
 
     @staticmethod
     @once_differentiable
     def backward(context, features_gradient, rows_gradient):  # type: ignore[no-untyped-def]
         loop = context.loop
-        (rows,) = context.saved_tensors
+        rows, *saved = context.saved_tensors
+        size = 1 + len(fields(Block)) * len(loop.network.layers)
+        asked, steps = Pass.from_tensors(saved[:size]), saved[size:]
         gradient = torch.zeros_like(rows)
         with torch.autocast(rows.device.type, enabled=False):
-            loop.network.go_back(loop.operations, context.asked, rows, features_gradient, gradient)
+            loop.network.go_back(loop.operations, asked, rows, features_gradient, gradient)
             gradient += rows_gradient
-            for passed, before, gradients in reversed(context.steps):
+            for first in reversed(range(0, len(steps), 2 + size)):
+                before, gradients, *tensors = steps[first : first + 2 + size]
+                passed = Pass.from_tensors(tensors)
                 along = gradient * loop.rates
                 gradient = gradient - loop.network.differentiate_along(
                     loop.operations, passed, before, gradients, along, loop.targets
