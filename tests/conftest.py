@@ -23,6 +23,10 @@ SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREAD
 for variable in SINGLE_THREADED:
     os.environ.setdefault(variable, "1")
 
+# Kernels for GPUs are run by Triton's interpreter where there is none. Triton reads this when something imports it.
+if not Path("/dev/nvidiactl").exists():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 # Runs and studies wait for the disc after every file, many thousand times in all: not in memory, where there is plenty
 # of it. Folders of tests that pass are removed at once (pyproject.toml), so few are there at a time.
 MEMORY, NEEDED_BYTES = Path("/dev/shm"), 6 << 30

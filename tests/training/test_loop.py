@@ -154,6 +154,17 @@ def test_two_stages_resume_at_any_step(tmp_path, mixed, steps):
     ]
 
 
+def test_clipping_counts_the_gradients_of_its_own_stage(tmp_path):
+    """LEO's second stage keeps the backbone as the first one left it; a resumed stage knows no other gradients."""
+    recipe = make_recipe("leo", ("classes", "episodes"), batch=24, lr=0.05, clip=0.5)
+    data = make_data(validated=False)
+    last = train_tiny(tmp_path / "whole", recipe, data).card["stages"][0]["steps"]
+    with pytest.raises(KeyboardInterrupt):
+        train_tiny(tmp_path / "cut", recipe, data, save_seconds=0.0, show_progress=stop_after(last + 1))
+    train_tiny(tmp_path / "cut", recipe, data)
+    assert same(tmp_path / "cut", tmp_path / "whole")
+
+
 @pytest.mark.parametrize("name", ["rfs-distill", "skd-gen1"])
 def test_a_second_generation_learns_from_the_first(tmp_path, name):
     """Also where the training was stopped between the two: the teacher is what the first stage left."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -16,7 +19,7 @@ def jitter_colours(images: Tensor, factors: Tensor, order: Tensor) -> Tensor:
 
     `factors` (n, 3) are of the three; `order` (n, 3) says which comes first, second and third.
     """
-    luma = images.new_tensor(_LUMA).view(1, 3, 1, 1)
+    luma = _spread(_LUMA, images.device, images.dtype)
     for turn in range(3):
         which = order[:, turn, None]
         factor = factors.gather(1, which)[..., None, None]
@@ -32,5 +35,12 @@ def jitter_colours(images: Tensor, factors: Tensor, order: Tensor) -> Tensor:
 
 def scale_colours(images: Tensor) -> Tensor:
     """(..., 3, h, w) values 0 to 255 less the mean, divided by the deviation of each channel."""
-    mean, deviation = (images.new_tensor(values).view(3, 1, 1) for values in (MEAN, DEVIATION))
+    mean, deviation = (_spread(values, images.device, images.dtype) for values in (MEAN, DEVIATION))
     return (images - mean) / deviation
+
+
+@functools.lru_cache(maxsize=32)
+def _spread(values: Sequence[float], device: torch.device, dtype: torch.dtype) -> Tensor:
+    """(3, 1, 1) numbers of channels, sent to a device once: while a CUDA graph is recorded nothing can be sent."""
+    with torch.inference_mode(False):
+        return torch.tensor(values, device=device, dtype=dtype).view(3, 1, 1)

@@ -102,7 +102,7 @@ def train_few_shot(
             module, recipe, plans, data, seed=seed, size=size, device=fabric.device, validations=validations
         )
 
-    trainee = fit_to_budget(method, make, folder, budget, fabric, validations, identity=identity)
+    trainee = fit_to_budget(method, make, folder, budget, fabric, validations, identity=identity, precision=precision)
     card = {
         "kind": "few-shot",
         "method": recipe.method,

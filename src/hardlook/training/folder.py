@@ -21,7 +21,8 @@ from hardlook.errors import ChangedRun
 from hardlook.fingerprints import hash_value
 from hardlook.reading import read_json, reading
 from hardlook.training.checkpoint import read_card, remove_leftovers, replace_file, write_card, write_checkpoint
-from hardlook.training.loop import Calls, Record, Stage, Trainee, run_loop
+from hardlook.training.devices import arrange_network, multiplying_in
+from hardlook.training.loop import Calls, Record, Stage, StepLoss, Trainee, run_loop
 from hardlook.training.optimisers import MovingAverage
 from hardlook.training.recipes import Budget, StagePlan
 from hardlook.training.state import (
@@ -34,6 +35,7 @@ from hardlook.training.state import (
     restore_state,
     save_state,
 )
+from hardlook.training.step_graphs import WARM_UPS, StepGraphs, may_replay
 
 HISTORY, STATE, BUDGET = "history.jsonl", "training-state.safetensors", "budget.json"
 LAST = "last"
@@ -178,18 +180,21 @@ def fit_to_budget(
     validations: int,
     *,
     identity: Mapping[str, Any] | None = None,
+    precision: str | None = None,
     tried: int = 5,
     cost: Callable[[Sequence[float]], float] = min,
 ) -> Planned:
     """The trainee `make(network, images)` of the budget's images, 0 for as many as the recipe says.
 
-    A budget in seconds is timed on a copy of the network, once for a training of that `identity`; `tried` and `cost`
-    are those of `estimate_images`.
+    A budget in seconds is timed on a copy of the network, once for a training of that `identity`; `precision`, `tried`
+    and `cost` are those of `estimate_images`.
     """
 
     def estimate(seconds: float) -> int:
         timed = make(copy.deepcopy(network), 0)
-        return estimate_images(timed, timed.plans, seconds, fabric, validations, tried=tried, cost=cost)
+        return estimate_images(
+            timed, timed.plans, seconds, fabric, validations, precision=precision, tried=tried, cost=cost
+        )
 
     return make(network, fix_budget(folder, budget, fabric, estimate, identity))
 
@@ -287,34 +292,47 @@ def estimate_images(
     fabric: Any,
     validations: int,
     *,
+    precision: str | None = None,
     tried: int = 5,
     cost: Callable[[Sequence[float]], float] = min,
 ) -> int:
     """How many images can be trained on in so many seconds: some steps of each stage and one validation are timed.
 
-    `cost` is the time of a step by those of the steps that were tried; by default the shortest, since the first step
-    also compiles and allocates. The trainee's module is changed by it: give it a copy.
+    They run as in the loop, in its `precision` and as CUDA graphs where it replays such. `cost` is the time of a step
+    by those of the steps that were tried; by default the shortest, since the first step also compiles and allocates.
+    The trainee's module is changed by it: give it a copy.
     """
     wait: Callable[[], None] = torch.cuda.synchronize if fabric.device.type == "cuda" else lambda: None
     costs = []
     call = Calls(trainee.module)
     stages: Sequence[Stage] = trainee.stages
-    for stage, plan in zip(stages, plans, strict=True):
-        trainee.start_stage(stage)
-        trainee.module.train()
-        times = []
-        for parts in trainee.draw_batches(plan.first, min(plan.first + tried, plan.last), 0, int(fabric.world_size)):
-            wait()
-            before = time.perf_counter()
-            for batch in parts:
-                with fabric.autocast():
-                    found = trainee.compute_loss(call, batch)
-                torch.autograd.backward(found.loss)
-            wait()
-            times.append(time.perf_counter() - before)
-        costs.append(cost(times))
-    before = time.perf_counter()
-    trainee.validate(trainee.module)
+
+    def run(batch: Any) -> StepLoss:
+        with fabric.autocast():
+            found = trainee.compute_loss(call, batch)
+        torch.autograd.backward(found.loss)
+        return found
+
+    replays = may_replay(trainee, fabric, precision)
+    tried += (WARM_UPS + 1) * replays
+    with multiplying_in(precision):
+        for stage, plan in zip(stages, plans, strict=True):
+            trainee.start_stage(stage)
+            arrange_network(trainee.module, fabric.device, precision)
+            trainee.module.train()
+            replayed, times = StepGraphs(run, trainee.module) if replays else run, []
+            last = min(plan.first + tried, plan.last)
+            for parts in trainee.draw_batches(plan.first, last, 0, int(fabric.world_size)):
+                trainee.module.zero_grad(set_to_none=True)
+                wait()
+                before = time.perf_counter()
+                for batch in parts:
+                    (replayed if len(parts) == 1 else run)(batch)
+                wait()
+                times.append(time.perf_counter() - before)
+            costs.append(cost(times))
+        before = time.perf_counter()
+        trainee.validate(trainee.module)
     left = max(seconds - validations * (time.perf_counter() - before), 0.2 * seconds)
     whole = sum(plan.steps * cost for plan, cost in zip(plans, costs, strict=True))
     images = sum(plan.steps * plan.images for plan in plans)

@@ -23,7 +23,7 @@ from hardlook.training.devices import arrange_network, load_scaler, multiplying_
 from hardlook.training.optimisers import MovingAverage
 from hardlook.training.schedules import compute_rate
 from hardlook.training.state import Progress
-from hardlook.training.step_graphs import StepGraphs, is_switched_off
+from hardlook.training.step_graphs import StepGraphs, may_replay
 
 
 @dataclass(frozen=True)
@@ -224,13 +224,15 @@ class _Loop:
             fabric.backward(found.loss if share == 1 else found.loss / share)
             return found
 
-        replayed = StepGraphs(run, module) if self._can_replay() else None
+        replayed = StepGraphs(run, module) if may_replay(trainee, fabric, self.precision) else None
         count = self.reached.count if self.rank == 0 else 0
         started = saved = time.perf_counter()
         before = self.reached.seconds
         first = self.reached.step
         rate = 0.0
         module.train()
+        # Those of the stage before, of parameters that this one keeps as they are: clipping would count them.
+        module.zero_grad(set_to_none=True)
         batches = trainee.draw_batches(first, stage.last, self.rank, self.world)
         for step, parts in zip(range(first, stage.last), batches, strict=True):
             if (seed := trainee.start_step(step, self.rank)) is not None:
@@ -267,11 +269,6 @@ class _Loop:
                 saved = time.perf_counter()
             if self.show_progress is not None and self.rank == 0:
                 self.show_progress(step + 1)
-
-    def _can_replay(self) -> bool:
-        """Whether steps may be CUDA graphs; half precision's scaler changes with the gradients, and stays outside."""
-        vouched = bool(getattr(self.trainee, "replays", False)) and not is_switched_off()
-        return vouched and self.world == 1 and self.fabric.device.type == "cuda" and self.precision != "float16"
 
     def _restore_sums(self) -> dict[str, Tensor]:
         kept = self.reached.sums if self.rank == 0 else {}

@@ -410,7 +410,7 @@ def train_one_shot(
             validation_pairs=validation_pairs, budget_images=images, store=store,
         )  # fmt: skip
 
-    trainee = fit_to_budget(network, make, folder, budget, fabric, validations, identity=identity)
+    trainee = fit_to_budget(network, make, folder, budget, fabric, validations, identity=identity, precision=precision)
     card = {
         "kind": "one-shot",
         "method": recipe.network,

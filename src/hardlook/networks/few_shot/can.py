@@ -97,7 +97,8 @@ class CAN(FewShotMethod):
         classes, query = self.attend(self.embed(episodes))
         found = self.scale * functional.cosine_similarity(classes.mean(3, keepdim=True), query, dim=-1)
         local = cross_entropy(found.mT, labels[..., None].expand(-1, -1, found.shape[-1]))
-        own = query[torch.arange(len(labels))[:, None], torch.arange(labels.shape[1]), labels]
+        task, place = (torch.arange(count, device=labels.device) for count in labels.shape)
+        own = query[task[:, None], place, labels]
         everywhere = episodes.require_classes().gather(1, labels)[..., None].expand(own.shape[:-1])
         return cross_entropy(self.class_scores(own), everywhere) + 0.5 * local, found.mean(-1)
 

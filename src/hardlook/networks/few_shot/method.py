@@ -84,6 +84,9 @@ class FewShotMethod(nn.Module):
 
     A subclass implements `score` (features to scores) or `classify` (images to scores) and, where its training differs,
     `loss` or `class_loss`. `inputs` is what its backbone has to return.
+
+    On a GPU a step may be recorded and replayed without its Python. So a loss that changes from step to step keeps what
+    it changes by in buffers, which it writes in place, and draws random numbers on the device of its images.
     """
 
     inputs: ClassVar[Literal["vectors", "maps", "tokens"]] = "vectors"

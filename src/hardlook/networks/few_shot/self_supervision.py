@@ -81,7 +81,8 @@ class SelfSupervisedProtoNet(ProtoNet):
         """Each image turned by one angle, drawn from torch's generator."""
         angles = torch.randint(4, (len(images),), device=images.device)
         turned = torch.stack([rotate(images, quarters) for quarters in range(4)])
-        return functional.cross_entropy(self.rotation(self.emb_func(turned[angles, torch.arange(len(images))])), angles)
+        place = torch.arange(len(images), device=images.device)
+        return functional.cross_entropy(self.rotation(self.emb_func(turned[angles, place])), angles)
 
     def jigsaw_loss(self, images: Tensor) -> Tensor:
         """Each image with its tiles in one order, drawn from torch's generator."""

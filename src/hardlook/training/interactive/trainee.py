@@ -390,7 +390,9 @@ def train_interactive(
 
     most = recipe.most_clicks
     timing: dict[str, Any] = {"tried": 2 * most, "cost": _average}
-    trainee = fit_to_budget(network, make, folder, budget, fabric, validations, identity=identity, **timing)
+    trainee = fit_to_budget(
+        network, make, folder, budget, fabric, validations, identity=identity, precision=precision, **timing
+    )
     card = {
         "kind": "interactive",
         "method": recipe.network,

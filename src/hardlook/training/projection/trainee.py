@@ -223,7 +223,7 @@ def train_projection(
             module, recipe, data, seed=seed, device=fabric.device, validations=validations, budget_images=images
         )
 
-    trainee = fit_to_budget(network, make, folder, budget, fabric, validations, identity=identity)
+    trainee = fit_to_budget(network, make, folder, budget, fabric, validations, identity=identity, precision=precision)
     card = {
         "kind": KIND,
         "method": METHOD,
