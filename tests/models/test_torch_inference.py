@@ -17,6 +17,20 @@ def test_full_precision_inside_and_what_was_set_before_afterwards():
     assert switches() == before
 
 
+@pytest.mark.parametrize("precision", ["float32", "tf32"])
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_an_autocast_around_it_is_off_inside(precision, kind):
+    one = torch.rand(2, 2)
+    before = torch.is_autocast_enabled(kind)
+    torch.set_autocast_enabled(kind, True)
+    try:
+        with exact_inference(precision):
+            assert not torch.is_autocast_enabled(kind) and (one @ one).dtype == torch.float32
+        assert torch.is_autocast_enabled(kind)
+    finally:
+        torch.set_autocast_enabled(kind, before)
+
+
 def test_an_error_inside_leaves_no_trace():
     before = switches()
     with pytest.raises(ValueError, match="inside"), exact_inference():

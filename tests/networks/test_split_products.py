@@ -4,6 +4,7 @@ import copy
 import gc
 import math
 import pickle
+import weakref
 
 import pytest
 
@@ -254,11 +255,11 @@ def test_products_are_tried_before_they_are_used(monkeypatch):
 
 
 def test_a_product_has_the_input_s_shape_bias_and_table(emulated):
-    weight, bias, table = torch.randn(5, 16), torch.randn(5), torch.randn(3, 5)
+    weight, bias, table = torch.randn(5, 16), torch.randn(5), torch.randn(6, 5)
     input = torch.randn(16, 2, 6).permute(1, 2, 0)
     with torch.inference_mode():
         found = SplitWeight().multiply(input, weight, bias, table)
-        plain = functional.linear(input, weight, bias) + table.repeat(2, 1)
+        plain = functional.linear(input, weight, bias) + table
     assert emulated.calls == [(12, 16)]
     assert found.shape == (2, 6, 5) and torch.allclose(found, plain, atol=1e-5)
 
@@ -270,7 +271,7 @@ def is_multiplied(input, weight, *added):
 def test_where_products_are_left_to_torch(emulated):
     from hardlook.rclicks.cost import count_flops
 
-    rows, weight, bias, table = torch.randn(4, 8), torch.randn(3, 8), torch.randn(3), torch.randn(2, 3)
+    rows, weight, bias, table = torch.randn(4, 8), torch.randn(3, 8), torch.randn(3), torch.randn(4, 3)
     with torch.inference_mode():
         assert is_multiplied(rows, weight) and is_multiplied(rows, weight, bias, table)
         done = len(emulated.calls)
@@ -281,6 +282,10 @@ def test_where_products_are_left_to_torch(emulated):
             assert not is_multiplied(rows, weight, bias, table.to(kind))
         for other in (rows.to("meta"), rows[:3], rows[:0], torch.randn(4, 12), torch.randn(4, 0)):
             assert not is_multiplied(other, weight)
+        for count in (1, 2, 3, 8):
+            assert not is_multiplied(rows, weight, bias, torch.randn(count, 3))
+        assert not is_multiplied(rows[0], weight, bias, table)
+        assert not is_multiplied(rows.to("meta"), weight.to("meta"))
         for other in (torch.randn(8, 3).T, torch.randn(3, 9)[:, :8], torch.randn(0, 8), weight.to("meta")):
             assert not is_multiplied(rows, other)
         assert not is_multiplied(torch.randn(4, 12), torch.randn(3, 12))
@@ -310,6 +315,25 @@ def test_without_kernels_the_layer_is_the_plain_one():
     plain, rows = nn.Linear(8, 3), torch.randn(LEAST_ROWS, 8)
     with torch.inference_mode():
         assert torch.equal(build_split_linear(plain)(rows), plain(rows))
+
+
+def test_shapes_are_found_without_numbers():
+    layer = build_split_linear(nn.Linear(8, 3, device="meta"))
+    with torch.no_grad():
+        assert layer(torch.zeros(LEAST_ROWS, 8, device="meta")).shape == (LEAST_ROWS, 3)
+
+
+def test_a_layer_that_is_dropped_leaves_no_weights(emulated):
+    layer, rows = build_split_linear(nn.Linear(8, 3)), torch.randn(4, 8)
+    with torch.no_grad():
+        layer(rows)
+    left = [weakref.ref(one) for one in (layer, layer.weight, layer._split._known[2].high)]
+    gc.disable()
+    try:
+        del layer
+        assert [one() for one in left] == [None, None, None]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -153,12 +153,15 @@ def test_flops_and_parameters_of_a_network_by_hand():
 
 def test_weights_of_replaced_layers_count_as_before():
     torch = pytest.importorskip("torch")
-    from hardlook.networks.gpu import replace_transposed_convolutions
+    from hardlook.networks.gpu import copy_without_weights, replace_transposed_convolutions
 
     network = torch.nn.Sequential(torch.nn.ConvTranspose2d(4, 3, 2, 2), torch.nn.Conv2d(3, 1, 1))
     before = count_parameters([network])
+    twin = copy_without_weights(network)
+    assert replace_transposed_convolutions(twin) == 1
+    assert count_parameters([network, twin]) == count_parameters([twin, network]) == before
     assert replace_transposed_convolutions(network) == 1
-    assert count_parameters([network]) == before == 4 * 3 * 4 + 3 + 4
+    assert count_parameters([network]) == count_parameters([network, twin]) == before == 4 * 3 * 4 + 3 + 4
 
 
 def test_the_command_prints_the_published_rows_and_writes_a_file(hardlook, tmp_path):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from typing import Literal
 
 Precision = Literal["float32", "tf32", "bfloat16"]
@@ -18,8 +17,9 @@ Precision = Literal["float32", "tf32", "bfloat16"]
 def exact_inference(precision: Precision = "float32", *, inner_gradients: bool = False) -> Iterator[None]:
     """No gradients, and one algorithm for a shape; what was set before is set again afterwards.
 
-    With `float32` the numbers are the same alone and in a batch; the other precisions are for speed, on a GPU. With
-    `inner_gradients` a network may differentiate within its call, as those do that adapt to supports.
+    With `float32` the numbers are the same alone and in a batch; the other precisions are for speed, on a GPU.
+    Autocast is off, or that of `bfloat16`, whatever was set before. With `inner_gradients` a network may differentiate
+    within its call, as those do that adapt to supports.
     """
     import torch
 
@@ -38,10 +38,15 @@ def exact_inference(precision: Precision = "float32", *, inner_gradients: bool =
         torch.backends.cuda.matmul.allow_tf32 = before
 
 
-def _autocast(precision: Precision) -> AbstractContextManager[None]:
+@contextlib.contextmanager
+def _autocast(precision: Precision) -> Iterator[None]:
     import torch
 
-    if precision != "bfloat16":
-        return contextlib.nullcontext()
-    # Weights that are converted anew at each call may be part of a CUDA graph; those of a cache may not.
-    return torch.autocast("cuda", torch.bfloat16, cache_enabled=False)
+    with contextlib.ExitStack() as stack:
+        for kind in ("cuda", "cpu"):
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        if precision == "bfloat16":
+            # Weights that are converted anew at each call may be part of a CUDA graph; those of a cache may not.
+            stack.enter_context(torch.autocast("cuda", torch.bfloat16, cache_enabled=False))
+        yield

@@ -89,13 +89,16 @@ class Kernels(Protocol):
 
 
 def state_of(tensor: Tensor) -> Hashable:
-    """What differs once the tensor's values do: its place in memory, its version and its type."""
+    """What differs once torch has counted a change of the tensor: its place in memory, its version and its type.
+
+    Fused optimizers and writes to `tensor.data` are not counted, nor is any change of a tensor of inference mode.
+    """
     version = 0 if tensor.is_inference() else tensor._version
     return tensor.data_ptr(), version, tensor.dtype, tensor.device
 
 
 class SplitWeight:
-    """Products with one weight: its parts are made at the first product, and again once the weight has changed.
+    """Products with one weight: its parts are made at the first product, and again once `state_of` the weight differs.
 
     A CUDA graph reads the parts where they were when it was recorded. Once the weight has changed it gives wrong
     numbers, and has to be recorded anew.
@@ -110,12 +113,14 @@ class SplitWeight:
     def multiply(
         self, input: Tensor, weight: Tensor, bias: Tensor | None = None, table: Tensor | None = None
     ) -> Tensor | None:
-        """`torch.nn.functional.linear` of (..., K), plus table (T, N) repeated every T rows; None where it cannot be.
+        """`torch.nn.functional.linear` of (..., T, K), plus table (T, N); None where it cannot be.
 
         That is for other types than float32, where gradients are recorded, under autocast, where TF32 is allowed, for
-        few rows, without a GPU that has the kernels, while a mode such as torch's FLOP counter wants to see all, and
-        while a CUDA graph is recorded before the weight has its parts.
+        few rows, for a table with another number of rows, without a GPU that has the kernels, while a mode such as
+        torch's FLOP counter wants to see all, and while a CUDA graph is recorded before the weight has its parts.
         """
+        if table is not None and input.shape[-2:-1] != table.shape[:1]:
+            return None
         kernels = self._find_kernels(input, weight, *(one for one in (bias, table) if one is not None))
         if kernels is None:
             return None
@@ -128,7 +133,8 @@ class SplitWeight:
 
         width = input.shape[-1]
         if (
-            {one.dtype for one in (input, weight, *added)} != {torch.float32}
+            input.device.type not in ("cpu", "cuda")  # others may not even know autocast
+            or {one.dtype for one in (input, weight, *added)} != {torch.float32}
             or {one.device for one in (weight, *added)} != {input.device}
             or weight.shape[-1] != width
             or width % 8
@@ -169,9 +175,9 @@ def build_split_linear(linear: nn.Linear) -> nn.Linear:
     class SplitLinear(nn.Linear):
         """A linear layer on tensor cores."""
 
-        def __init__(self) -> None:
+        def __init__(self, plain: nn.Linear) -> None:  # not from outside: a class lives until garbage is collected
             nn.Module.__init__(self)
-            self.__dict__.update(vars(linear))  # the parameters and hooks themselves, not copies
+            self.__dict__.update(vars(plain))  # the parameters and hooks themselves, not copies
             self._split = SplitWeight()
 
         def __reduce__(self) -> tuple[Callable[[nn.Linear], nn.Linear], tuple[nn.Linear]]:
@@ -184,7 +190,7 @@ def build_split_linear(linear: nn.Linear) -> nn.Linear:
             product = self._split.multiply(input, self.weight, self.bias)
             return super().forward(input) if product is None else product
 
-    return SplitLinear()
+    return SplitLinear(linear)
 
 
 def replace_linear_layers(network: nn.Module, least: int = 128) -> int:

@@ -242,10 +242,10 @@ def find_networks(model: Any) -> Iterator[nn.Module]:
 
 def count_parameters(networks: Sequence[nn.Module]) -> int:
     """The parameters of networks, each counted once, also where two networks share it."""
-    parameters = {id(one): one.numel() for network in networks for one in network.parameters()}
-    # Layers that were replaced by faster ones keep their weights in another form.
-    modules = {id(module): module for network in networks for module in network.modules()}
-    return sum(parameters.values()) + sum(getattr(module, "parameter_count", 0) for module in modules.values())
+    layers = [module for network in networks for module in network.modules()]
+    # A faster layer that has its weights in another form names the one that it replaces.
+    replaced = [one for layer in layers for one in getattr(layer, "replaced_layers", ())]
+    return sum({id(one): one.numel() for part in (*networks, *replaced) for one in part.parameters()}.values())
 
 
 def _make_scenes(size: tuple[int, int], count: int, seed: int) -> list[tuple[Image, Mask]]:

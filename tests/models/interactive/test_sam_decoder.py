@@ -186,8 +186,14 @@ def test_the_kernels_give_the_same_answers(released_size, monkeypatch, previous)
     assert products.calls == {"split": 7, "multiply": 7}
 
 
-def test_a_released_structure_is_known(network):
+def test_a_released_structure_is_known(network, monkeypatch):
     assert is_released_structure(network)
+    eager = tiny_sam.network("sam")
+    eager.config.mask_decoder_config._attn_implementation = "eager"
+    eager.mask_decoder.training = not eager.mask_decoder.training
+    with monkeypatch.context() as patch:
+        patch.setattr(type(network), "__init__", lambda *_: pytest.fail("the encoder is not needed"))
+        assert is_released_structure(eager)
     assert not is_released_structure(tiny_sam.network("sam_hq"))
 
 
@@ -221,6 +227,36 @@ def put_forward(made):
     made.mask_decoder.transformer.forward = made.mask_decoder.transformer.forward
 
 
+def scale_scores(made):
+    made.mask_decoder.transformer.layers[1].cross_attn_token_to_image.scaling = 0.1
+
+
+def exchange_heads(made):
+    made.mask_decoder.transformer.final_attn_token_to_image.num_attention_heads = 2
+
+
+def approximate_gelu(made):
+    made.mask_decoder.activation = nn.GELU("tanh")
+
+
+def change_stride(made):
+    made.mask_decoder.upscale_conv2.stride = (1, 1)
+
+
+def pad_embedding(made):
+    made.prompt_encoder.mask_embed.conv3.padding = (1, 1)
+
+
+def attend_otherwise(made):
+    made.config.mask_decoder_config._attn_implementation = "of others"
+
+
+def attend_otherwise_once(made):
+    attention = made.mask_decoder.transformer.final_attn_token_to_image
+    attention.config = copy.deepcopy(attention.config)
+    attention.config._attn_implementation = "of others"
+
+
 def subclass_whole(made):
     made.__class__ = type("SamModel", (type(made),), {})
 
@@ -233,13 +269,25 @@ def add_layer(made):
     "change",
     [
         replace_projection, replace_upscaling, subclass_norm, widen_projection, hook_before, hook_after, put_forward,
-        subclass_whole, add_layer,
+        scale_scores, exchange_heads, approximate_gelu, change_stride, pad_embedding, attend_otherwise,
+        attend_otherwise_once, subclass_whole, add_layer,
     ],
 )  # fmt: skip
 def test_another_structure_is_noticed(change):
     made = tiny_sam.network("sam")
     change(made)
     assert not is_released_structure(made)
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_maps_have_as_many_cells_as_there_are_positions(network, monkeypatch, split):
+    monkeypatch.setattr(split_products, "LEAST_ROWS", 1)
+    monkeypatch.setattr(split_products, "find_kernels", lambda where: pytest.fail("the positions are of other cells"))
+    decoder = build_decoder(copy.deepcopy(network).float(), split=split)
+    given = make_prompts(1, 1, False, False)
+    for height, width in ((2 * CELLS, CELLS), (CELLS + 1, CELLS)):
+        with torch.inference_mode(), pytest.raises(RuntimeError, match="must match the size"):
+            decoder.decode(draw(1, tiny_sam.CHANNELS, height, width), *given, True)
 
 
 def test_changes_of_the_encoder_do_not_matter():

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import copy
 import functools
+import gc
 import inspect
 import shutil
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,7 +36,7 @@ from hardlook.models.registry import build
 from hardlook.models.weights.install import get_weights_status, locate_weights
 from hardlook.networks import split_products
 from hardlook.networks.loading import load_state_dict
-from hardlook.rclicks.cost import count_parameters
+from hardlook.rclicks.cost import count_parameters, find_networks
 
 torch = pytest.importorskip("torch")
 
@@ -320,6 +322,131 @@ def test_weights_may_change_between_images(request, family, place):
     assert is_near(predict_twice(opener, asked), expected[0])
 
 
+def step_fused(made, other):
+    optimizer = torch.optim.AdamW(made.parameters(), lr=0.05, fused=True)
+    for one, target in zip(made.parameters(), other.parameters(), strict=True):
+        one.grad = one.detach() - target.detach()
+    optimizer.step()
+
+
+def write_data(made, other):
+    for one, target in zip(made.parameters(), other.parameters(), strict=True):
+        one.data.copy_(target.data)
+
+
+def write_encoder(made, other):
+    write_data(made.vision_encoder, other.vision_encoder)
+
+
+def write_decoder(made, other):
+    write_data(made.mask_decoder, other.mask_decoder)
+
+
+@pytest.mark.parametrize("change", [step_fused, write_data, write_encoder, write_decoder])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_changes_that_torch_does_not_count_are_followed(with_kernels, as_on_a_gpu, family, change):
+    asked, made = prompts(40, 57, clicks=2, count=2), network(family)
+    opener = SamNetwork(made)
+    before = predict_twice(opener, asked)
+    versions, decode, encoder = [one._version for one in made.parameters()], opener._decode, opener.encoder
+    change(made, network(family, seed=1))
+    assert [one._version for one in made.parameters()] == versions
+    found, expected = predict_twice(opener, asked), predict_twice(SamNetwork(made), asked)
+    assert torch.equal(found, expected) and not is_near(found, before)
+    # Only what has changed is made anew.
+    assert (opener._decode is decode) == (change is write_encoder)
+    assert (opener.encoder is encoder) == (change is write_decoder)
+
+
+def test_weights_of_inference_mode_are_followed(with_kernels, as_on_a_gpu):
+    asked, made, other = prompts(40, 57, clicks=2, count=2), network("sam"), network("sam", seed=1)
+    with torch.inference_mode():
+        state = {name: value.clone() for name, value in made.state_dict().items()}
+        made.load_state_dict(state, assign=True)
+        opener = SamNetwork(made)
+        predict_twice(opener, asked)
+        made.load_state_dict(other.state_dict())
+    assert made.shared_image_embedding.positional_embedding.is_inference()
+    assert is_near(predict_twice(opener, asked), predict_twice(SamNetwork(other), asked))
+
+
+def test_numbers_that_are_none_are_no_change(as_on_a_gpu):
+    made = network("sam").requires_grad_(False)
+    made.mask_decoder.iou_token.weight[0, 0] = float("nan")
+    made.vision_encoder.pos_embed[0, 0, 0, 0] = float("nan")
+    opener = SamNetwork(made)
+    kept = opener.encoder, opener.decoder
+    opener.open(picture(40, 57), PromptPolicy())
+    assert (opener.encoder, opener.decoder) == kept
+
+
+def test_memory_that_graphs_read_is_kept_until_the_next_image(as_on_a_gpu):
+    made = network("sam").requires_grad_(False)
+    weight = made.mask_decoder.iou_prediction_head.proj_in.weight
+    memory = weight.numpy().copy()
+    weight.data = torch.from_numpy(memory)
+    kept = weakref.ref(memory)
+    del memory
+    opener = SamNetwork(made)
+    weight.data = torch.zeros_like(weight)
+    assert kept() is not None
+    opener.open(picture(40, 57), PromptPolicy())
+    assert kept() is None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_was_prepared_goes_with_the_last_session(with_kernels, as_on_a_gpu, monkeypatch, family):
+    class Graphs:
+        def __init__(self, function):
+            self.function = function
+
+        def __call__(self, *given):
+            return self.function(*given)
+
+    monkeypatch.setattr(transformers_sam, "CudaGraphs", Graphs)
+    made = network(family)
+    opener = SamNetwork(made)
+    session = opener.open(picture(40, 57), PromptPolicy())
+    session.predict(prompts(40, 57, clicks=1, count=1))
+    parts = (opener, opener._decode, opener.network.mask_decoder, opener.encoder, opener.encoder.layers[0].attn.proj)
+    left = [weakref.ref(one) for one in parts]
+    gc.disable()
+    try:
+        del opener, parts
+        assert all(one() is not None for one in left)
+        del session
+        assert [one() for one in left] == [None] * len(left)
+    finally:
+        gc.enable()
+
+
+def test_relative_positions_are_those_of_the_table():
+    memory = np.ones((7, 2), np.float32)
+    cached = transformers_sam._cache_positions(lambda q_size, k_size, rel_pos: rel_pos.clone())
+    for value in (1.0, 5.0):
+        memory[:] = value  # unseen by torch
+        table = torch.from_numpy(memory)  # whose place and identity are those of the one before
+        assert torch.equal(cached(4, 4, table), table)
+        del table
+
+
+@pytest.mark.parametrize("place", ["gpu", "processor"])
+def test_an_autocast_around_the_calls_changes_nothing(request, place):
+    if place == "gpu":
+        request.getfixturevalue("as_on_a_gpu")
+    asked, opener = prompts(40, 57, clicks=2, count=2), SamNetwork(network("sam"))
+    expected = predict_twice(opener, asked)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(predict_twice(opener, asked), expected)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_layers_for_gpus_have_the_network_s_parameters(as_on_a_gpu, family):
+    made = network(family)
+    opener = SamNetwork(made)
+    assert count_parameters(list(find_networks(opener))) == sum(one.numel() for one in made.parameters())
+
+
 def test_positions_are_of_float32_in_every_precision():
     made = network("sam")
     with torch.inference_mode():
@@ -331,10 +458,16 @@ def test_positions_are_of_float32_in_every_precision():
 def test_positions_follow_their_weights():
     made = network("sam")
     opener, before = SamNetwork(made), made.shared_image_embedding.positional_embedding.detach().clone()
+
+    def check():
+        opener.open(picture(40, 57), PromptPolicy())
+        with torch.inference_mode():
+            assert torch.equal(opener.positions, made.get_image_wide_positional_embeddings())
+
     made.shared_image_embedding.positional_embedding = torch.nn.Parameter(2 * before)
-    opener.open(picture(40, 57), PromptPolicy())
-    with torch.inference_mode():
-        assert torch.equal(opener.positions, made.get_image_wide_positional_embeddings())
+    check()
+    made.shared_image_embedding.positional_embedding.data.copy_(3 * before)
+    check()
 
 
 @pytest.mark.parametrize("split", [False, True])

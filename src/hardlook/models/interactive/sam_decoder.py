@@ -12,6 +12,7 @@ Weights of products that were joined are copies: a decoder is made anew once the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hardlook.networks.fused_layers import attend, draw_masks, normalize
@@ -171,34 +172,45 @@ class SamMaskDecoder:
 
 
 def is_released_structure(network: Any) -> bool:
-    """Whether `SamMaskDecoder` computes what the network does: a SamModel in whose decoder nothing was replaced.
+    """Whether `SamMaskDecoder` computes what the network does: a SamModel in whose decoder nothing was changed.
 
-    Nor may something listen to its layers, since many of them are not called.
+    Nor may something listen to its layers, since many of them are not called, or attention be a function of others.
     """
     import torch
 
     kind = type(network)
     if (kind.__module__, kind.__qualname__) != ("transformers.models.sam.modeling_sam", "SamModel"):
         return False
+    if network.config.mask_decoder_config._attn_implementation not in ("sdpa", "eager"):
+        return False
+    modeling = import_module(kind.__module__)
     with torch.device("meta"):
-        released = kind(network.config)
-    return all(
-        _list_layers(getattr(network, part)) == _list_layers(getattr(released, part))
-        for part in ("mask_decoder", "prompt_encoder")
-    )
+        decoder = modeling.SamMaskDecoder(network.config.mask_decoder_config)
+        prompts = modeling.SamPromptEncoder(network.config)
+    pairs = (network.mask_decoder, decoder), (network.prompt_encoder, prompts)
+    return all(_list_layers(one) == _list_layers(released) for one, released in pairs)
 
 
 def _list_layers(network: Any) -> list[Any]:
-    """Names, classes and tensors' shapes of all layers, and whether something else than the class computes them."""
+    """Names, classes, settings and tensors' shapes of all layers, and whether something else than the class computes.
+
+    Settings are such as strides, the number of heads and the factor of scores.
+    """
     return [
         (
             name,
             type(one),
+            getattr(getattr(one, "config", None), "_attn_implementation", None),
+            *((key, value) for key, value in sorted(vars(one).items()) if _is_setting(key, value)),
             *((key, value.shape) for key, value in one.named_parameters(recurse=False)),
             *_list_changes(one),
         )
         for name, one in network.named_modules(remove_duplicate=False)
     ]
+
+
+def _is_setting(name: str, value: Any) -> bool:
+    return not name.startswith("_") and name != "training" and isinstance(value, int | float | str | tuple | None)
 
 
 def _list_changes(layer: Any) -> list[Any]:

@@ -16,8 +16,10 @@ hardlook.errors.DataError: the model's folder does not exist
 from __future__ import annotations
 
 import csv
+import functools
 import re
-from collections.abc import Hashable, Mapping
+import weakref
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -99,8 +101,12 @@ class SamNetwork:
 
     With `split_products` a Hopper GPU (H100, H200) computes large products of float32 from three of half precision
     (`hardlook.networks.split_products`), with errors like float32's. That takes as much memory as the weights, beside
-    these (ViT-H: 2.5 GB). Elsewhere the option changes nothing. The given network stays as it is. Its weights may be
-    changed, in place or by others, between images: images are then opened anew.
+    these (ViT-H: 2.5 GB). Elsewhere the option changes nothing. The given network stays as it is.
+
+    Its weights may be changed, in place or by others, between images: images are then opened anew. What is prepared
+    follows changes that torch counts (`state_of`) and those of a tensor's norm, which fused optimizers and writes to
+    `.data` change. Of what torch does not count, a change of signs or order alone stays unseen, or one that float32
+    rounds off the norm.
     """
 
     def __init__(self, network: Any, precision: Precision = "float32", *, split_products: bool = True) -> None:
@@ -110,10 +116,10 @@ class SamNetwork:
         self.positions: Tensor | None = None
         self.decoder: SamMaskDecoder | None = None
         self._given, self._split = network, split_products and precision == "float32"
-        self._graphs: CudaGraphs | None = None
+        self._decode: Callable[..., tuple[Tensor, ...]] | None = None
+        self._encoder_norms: list[int] = []
         self._weights: tuple[list[Tensor], list[Hashable]] = [], []
         if self._is_on_gpu:
-            self.encoder = prepare_encoder(network.vision_encoder, split_products=self._split)
             # Kernels are compiled here, not while the first image waits.
             find_step_kernels(network.device)
             if self._split:
@@ -125,31 +131,38 @@ class SamNetwork:
         return self.device.startswith("cuda")
 
     def _follow_weights(self) -> None:
-        """Prepare the decoder and the image's positions, again once one of their weights has changed."""
-        import torch
-
-        parts = (self._given.mask_decoder, self._given.prompt_encoder, self._given.shared_image_embedding)
-        weights = [one for part in parts for one in (*part.parameters(), *part.buffers())]
-        states = [state_of(one) for one in weights]
+        """Prepare the encoder, the decoder and the image's positions, again once one of their weights has changed."""
+        given, encoding = self._given, []
+        weights = _list_tensors(given.shared_image_embedding)
+        if self._is_on_gpu:
+            weights += _list_tensors(given.mask_decoder, given.prompt_encoder)
+            encoding = _list_tensors(given.vision_encoder)
+        norms = _measure([*weights, *encoding])
+        if self._encoder_norms != norms[len(weights) :]:
+            self.encoder = prepare_encoder(given.vision_encoder, split_products=self._split)
+            self._encoder_norms = norms[len(weights) :]
+        states = [*map(state_of, weights), *norms[: len(weights)]]
         if self._weights[1] == states:
             return
-        self._graphs = self.decoder = None  # their memory is free before the next are made
+        self._decode = self.decoder = None  # their memory is free before the next are made
         if self._is_on_gpu:
-            self.network, self.decoder = prepare_decoder(self._given, split_products=self._split)
-            self._graphs = CudaGraphs(self._decode)
-        with exact_inference(), torch.autocast(self._given.device.type, enabled=False):
+            self.network, self.decoder = prepare_decoder(given, split_products=self._split)
+        # Not a method, which would keep this object and all that it has prepared until garbage is collected.
+        decode = functools.partial(_decode, self.network, self.decoder)
+        self._decode = CudaGraphs(decode) if self._is_on_gpu else decode
+        with exact_inference():
             self.positions = self.network.get_image_wide_positional_embeddings()
             if self.decoder is not None:
                 self.decoder.prepare(self.positions)
-        # As long as the tensors are kept, no others have their place in memory.
-        self._weights = weights, states
+        # As long as their memory is kept, no other tensors are there, and graphs read what they were recorded with.
+        self._weights = [one.detach() for one in weights], states
 
     def open(self, image: Image, policy: PromptPolicy, *, batch: int = 64) -> SamSession:
         """A session on the image, which is encoded once."""
         frame = SamFrame.from_image(image, int(self.network.prompt_encoder.input_image_size))
+        self._follow_weights()
         with exact_inference(self.precision):
             output = self.encoder(frame.prepare_tensor(image, self.device))
-            self._follow_weights()  # while a GPU encodes
             encoded = SamEncodedImage(
                 network=self,
                 frame=frame,
@@ -169,29 +182,44 @@ class SamNetwork:
         several: bool,
     ) -> tuple[Tensor, Tensor]:
         """Logits (P, k, h, w) and predicted IoUs (P, k)."""
-        function: Any = self._graphs or self._decode
-        logits, scores = function(several, embeddings, self.positions, points, labels, boxes, previous, *intermediate)
+        decode: Any = self._decode
+        logits, scores = decode(several, embeddings, self.positions, points, labels, boxes, previous, *intermediate)
         return logits, scores
 
-    def _decode(
-        self,
-        several: bool,
-        embeddings: Tensor,
-        positions: Tensor,
-        points: Tensor,
-        labels: Tensor,
-        boxes: Tensor | None,
-        previous: Tensor | None,
-        *intermediate: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        if self.decoder is not None:
-            return self.decoder.decode(embeddings, points, labels, boxes, previous, several)
-        hq_arguments: dict[str, Any] = {}
-        if intermediate:
-            hq_arguments = {"intermediate_embeddings": list(intermediate), "hq_token_only": False}
-        return decode_prompts(
-            self.network, embeddings, positions, points, labels, boxes, previous, several, **hq_arguments
-        )
+
+def _decode(
+    network: Any,
+    decoder: SamMaskDecoder | None,
+    several: bool,
+    embeddings: Tensor,
+    positions: Tensor,
+    points: Tensor,
+    labels: Tensor,
+    boxes: Tensor | None,
+    previous: Tensor | None,
+    *intermediate: Tensor,
+) -> tuple[Tensor, Tensor]:
+    if decoder is not None:
+        return decoder.decode(embeddings, points, labels, boxes, previous, several)
+    hq_arguments: dict[str, Any] = {}
+    if intermediate:
+        hq_arguments = {"intermediate_embeddings": list(intermediate), "hq_token_only": False}
+    return decode_prompts(network, embeddings, positions, points, labels, boxes, previous, several, **hq_arguments)
+
+
+def _list_tensors(*parts: Any) -> list[Tensor]:
+    return [one for part in parts for one in (*part.parameters(), *part.buffers())]
+
+
+def _measure(tensors: list[Tensor]) -> list[int]:
+    """The norm of each tensor as its bits, in which NaN is equal to itself; a GPU is waited for once."""
+    import torch
+
+    wide = (torch.float32, torch.float64)
+    with exact_inference():
+        norms = torch._foreach_norm([one if one.dtype in wide else one.float() for one in tensors])
+        bits: list[int] = torch.stack(norms).double().view(torch.int64).tolist()
+    return bits
 
 
 def prepare_decoder(network: Any, *, split_products: bool) -> tuple[Any, SamMaskDecoder | None]:
@@ -217,26 +245,29 @@ def prepare_encoder(encoder: Any, *, split_products: bool, least: int = 512) -> 
     encoder stays as it is.
     """
     prepared = copy_without_weights(encoder).eval()
-    for module in prepared.modules():
+    for name, module in prepared.named_modules():
         if hasattr(module, "get_rel_pos"):
-            module.get_rel_pos = _cache_positions(module.get_rel_pos)
+            # The given layer's: a method of the layer itself would keep it until garbage is collected.
+            module.get_rel_pos = _cache_positions(encoder.get_submodule(name).get_rel_pos)
     if split_products:
         replace_linear_layers(prepared, least)
     return prepared
 
 
 def _cache_positions(get_rel_pos: Any) -> Any:
-    """Transformers' `get_rel_pos`, called again only for other sizes or once the table has changed.
+    """Transformers' `get_rel_pos`, called again only for other sizes or tables or once `state_of` the table differs.
 
     It makes its indices on the processor: a GPU would wait for them in every layer.
     """
-    known: dict[tuple[int, int, int], tuple[Hashable, Tensor]] = {}
+    known: dict[tuple[int, int, int], tuple[weakref.ref[Tensor], Hashable, Tensor]] = {}
 
     def cached(q_size: int, k_size: int, rel_pos: Tensor) -> Tensor:
         place, state = (q_size, k_size, id(rel_pos)), state_of(rel_pos)
-        if place not in known or known[place][0] != state:
-            known[place] = state, get_rel_pos(q_size, k_size, rel_pos)
-        return known[place][1]
+        found = known.get(place)
+        # Another table may lie where an earlier one did.
+        if found is None or found[0]() is not rel_pos or found[1] != state:
+            found = known[place] = weakref.ref(rel_pos), state, get_rel_pos(q_size, k_size, rel_pos)
+        return found[2]
 
     return cached
 
