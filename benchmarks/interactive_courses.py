@@ -23,6 +23,7 @@ from hardlook.networks.interactive.gpu_inference import GpuOptions
 from hardlook.networks.interactive.predictor_settings import PUBLISHED
 from hardlook.networks.interactive.predictors import Course, CourseState, Predictor
 
+WARM_UPS = 3  # at the third call with a shape a CUDA graph is recorded
 TARGET = 5.0  # times as fast, eleven courses of RITM-HRNet18 in float32 or SimpleClick ViT-B in bfloat16 on a GPU
 
 
@@ -54,13 +55,13 @@ def measure(
     """Milliseconds of a click of all courses (the median), and its probabilities."""
     opened = predictor.open(picture, device=args.device)
     times = []
-    for _ in range(repeats + 2):  # the first two warm up
+    for _ in range(repeats + WARM_UPS):
         start = time.perf_counter()
         with exact_inference(args.precision):
             states = opened.predict(courses) if together else [opened.predict([one])[0] for one in courses]
             maps = torch.stack([state.probabilities for state in states]).cpu()
         times.append(time.perf_counter() - start)
-    return 1000 * float(np.median(times[2:])), maps
+    return 1000 * float(np.median(times[WARM_UPS:])), maps
 
 
 def main() -> None:

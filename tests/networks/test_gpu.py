@@ -1,5 +1,12 @@
 """Layers and calls for GPUs: the same results as the plain network's."""
 
+import copy
+import pickle
+import threading
+import time
+from contextlib import contextmanager
+from types import SimpleNamespace
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
@@ -148,3 +155,183 @@ def test_graphs_give_the_same_bits_for_every_shape():
                 x, y = torch.randn(rows, 8, device="cuda"), torch.randn(rows, 4, device="cuda")
                 assert torch.equal(graphs(1, x, y)[0], layer(x) + y)
                 assert torch.equal(graphs(2, x, None)[0], layer(x) + 2)
+
+
+class Recording:
+    """In place of CUDA's graphs: what a function does while it is recorded is done again at a replay."""
+
+    def __init__(self, monkeypatch):
+        self.graph, self.current, self.given, self.error = None, None, [], None
+        monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: Graph([]))
+        monkeypatch.setattr(torch.cuda, "graph", self.record)
+        monkeypatch.setattr(torch.cuda, "device", self.enter)
+        monkeypatch.setattr(torch.cuda, "Stream", lambda device: SimpleNamespace(device=torch.device(device)))
+        monkeypatch.setattr(torch.cuda, "graph_pool_handle", object)
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
+
+    @contextmanager
+    def record(self, graph, **named):
+        self.graph = graph
+        self.given.append((self.current, named["pool"], named["stream"]))
+        try:
+            yield
+        except RuntimeError as error:
+            if self.error is not None:
+                raise self.error  # noqa: B904, as the end of a recording
+            raise error
+        finally:
+            self.graph = None
+
+    @contextmanager
+    def enter(self, device):
+        self.current = device
+        yield
+        self.current = None
+
+    def double(self, key, x):
+        """A function to be replayed, slow enough for another thread to come between."""
+        result = x * 2
+        if self.graph is not None:
+            self.graph.steps.append(lambda: (time.sleep(0.001), result.copy_(x * 2)))
+        return (result,)
+
+
+class Graph(SimpleNamespace):
+    def __init__(self, steps):
+        super().__init__(steps=steps)
+
+    def replay(self):
+        for step in self.steps:
+            step()
+
+
+@pytest.fixture
+def recording(monkeypatch):
+    return Recording(monkeypatch)
+
+
+def test_a_graph_is_recorded_and_replayed(recording):
+    called = []
+    graphs = CudaGraphs(lambda key, x: called.append(key) or recording.double(key, x))
+    for number in range(5):
+        for rows in (1, 3):
+            x = torch.full((rows,), float(number))
+            assert torch.equal(graphs("a", x)[0], x * 2)
+    assert len(called) == 6
+    assert len(recording.given) == 2
+
+
+def test_threads_do_not_see_each_other_s_inputs(recording):
+    graphs, wrong = CudaGraphs(recording.double), []
+    for _ in range(3):
+        graphs("a", torch.zeros(4))
+
+    def work(number):
+        x = torch.full((4,), float(number))
+        wrong.extend(number for _ in range(20) if not torch.equal(graphs("a", x)[0], x * 2))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2, 3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not wrong
+
+
+def test_one_stream_after_another_uses_the_memory_of_graphs(monkeypatch):
+    class Stream(list):
+        wait_stream = list.append
+
+    first, second = Stream(), Stream(["other"])
+    graphs, results = CudaGraphs(lambda key, x: (x,)), (SimpleNamespace(is_cuda=True, device=None),)
+    for stream in (first, first, second, second, first):
+        monkeypatch.setattr(torch.cuda, "current_stream", lambda device, stream=stream: stream)
+        graphs._wait_for_last(results)
+    assert (len(first), len(second)) == (1, 2)
+    assert second[1] is first
+    assert first[0] is second
+
+
+def test_a_graph_is_recorded_on_a_stream_of_its_inputs_gpu(recording):
+    """A tensor without memory stands for one of the second GPU; torch's own stream is of one GPU."""
+    graphs, other = CudaGraphs(recording.double, warm_ups=0), CudaGraphs(recording.double, warm_ups=0)
+    for device in ("meta", "cpu", "meta"):
+        graphs("a", torch.zeros(2, device=device))
+        graphs("b", torch.zeros(2, device=device))
+    other("a", torch.zeros(2))
+    assert len(recording.given) == 5
+    for current, _, stream in recording.given:
+        assert current == stream.device
+    first, _, third, _, last = recording.given
+    assert first[0].type == "meta"
+    assert third[0].type == last[0].type == "cpu"
+    assert recording.given[1][1:] == first[1:], "graphs share their memory, so they share the stream"
+    assert len({id(one[1]) for one in (first, third, last)}) == len({id(one[2]) for one in (first, third, last)}) == 3
+
+
+@pytest.mark.parametrize("end", [None, RuntimeError("operation failed during capture")])
+def test_without_the_memory_to_record_the_function_is_called(recording, end):
+    recording.error, tried = end, []
+
+    def run(key, x):
+        if recording.graph is not None and len(x) > 2:
+            tried.append(key)
+            raise torch.cuda.OutOfMemoryError("out of memory")
+        return recording.double(key, x)
+
+    graphs = CudaGraphs(run, warm_ups=1)
+    for number in range(6):
+        for rows in (2, 3):
+            x = torch.full((rows,), float(number))
+            assert torch.equal(graphs("a", x)[0], x * 2)
+    assert tried == ["a"], "not again at every call"
+    assert len(graphs._graphs) == 1
+
+
+def test_other_errors_of_a_recording_are_raised(recording):
+    def run(key, x):
+        if recording.graph is not None:
+            raise RuntimeError("illegal memory access")
+        return (x,)
+
+    graphs = CudaGraphs(run, warm_ups=1)
+    graphs("a", torch.zeros(1))
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        graphs("a", torch.zeros(1))
+
+
+def test_a_graph_that_made_room_is_recorded_only_after_further_calls(recording):
+    graphs = CudaGraphs(recording.double, most=1)
+    for rows in (1, 2, 1, 1, 1):
+        for _ in range(2 if rows == 2 else 1):
+            graphs("a", torch.zeros(rows))
+    assert len(recording.given) == 1
+    graphs("a", torch.zeros(2))
+    assert len(recording.given) == 2, "the graph of one row made room"
+    for _ in range(2):
+        graphs("a", torch.zeros(1))
+    assert len(recording.given) == 2
+    graphs("a", torch.zeros(1))
+    assert len(recording.given) == 3
+
+
+def keep(key, x):
+    return (x,)
+
+
+@pytest.mark.parametrize("again", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy])
+def test_a_copy_has_the_function_and_no_graphs(recording, again):
+    graphs = CudaGraphs(keep, warm_ups=1, most=5)
+    for _ in range(2):
+        graphs("a", torch.zeros(1))
+    other = again(graphs)
+    assert (other._function, other._warm_ups, other._most) == (keep, 1, 5)
+    assert len(graphs._graphs) == 1
+    assert not other._graphs and not other._uses
+
+
+def test_an_upscaling_refers_to_the_convolution_without_owning_it():
+    plain = nn.ConvTranspose2d(4, 3, 2, 2)
+    layer = build_upscaling(plain)
+    assert layer.replaced_layers == (plain,) and list(layer.modules()) == [layer]
+    assert sorted(layer.state_dict()) == ["bias", "product"] and not list(layer.parameters())

@@ -7,6 +7,8 @@ All give the results of the plain network up to the last bits of float32.
 from __future__ import annotations
 
 import copy
+import functools
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
@@ -37,7 +39,7 @@ def build_upscaling(convolution: nn.ConvTranspose2d) -> nn.Module:
 
         def __init__(self) -> None:
             super().__init__()
-            self.parameter_count = sum(one.numel() for one in convolution.parameters())
+            self.replaced_layers = (convolution,)  # whose parameters are counted
             product = convolution.weight.detach().permute(2, 3, 1, 0).reshape(rows * columns * filters, channels)
             self.register_buffer("product", product.contiguous())
             bias = convolution.bias
@@ -151,44 +153,95 @@ class CudaGraphs:
     A network of many small steps spends more time on launching them than on computing. The first `warm_ups` calls with
     the same `key` and shapes run as usual, the next one is recorded, and all later ones are replayed: the same kernels
     on the same shapes, so the same bits. At most `most` graphs are kept; they share their memory. While a mode such as
-    torch's FLOP counter watches, the function is called, and the call does not count.
+    torch's FLOP counter watches, the function is called, and the call does not count. It is called, too, for shapes
+    for which memory did not suffice when they were to be recorded. Threads wait for each other. A copy has no graphs.
     """
+
+    _recording = threading.RLock()
+    """A process records one graph at a time."""
 
     def __init__(self, function: Callable[..., tuple[Tensor, ...]], *, warm_ups: int = 2, most: int = 64) -> None:
         self._function, self._warm_ups, self._most = function, warm_ups, most
         self._uses: dict[Hashable, int] = {}
         self._graphs: OrderedDict[Hashable, tuple[Any, list[Tensor | None], tuple[Tensor, ...]]] = OrderedDict()
-        self._pool: Any = None
+        self._too_large: set[Hashable] = set()
+        self._captures: dict[Any, tuple[Any, Any]] = {}
+        self._last: Any = None
+        self._lock = threading.RLock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(CudaGraphs, warm_ups=self._warm_ups, most=self._most), (self._function,)
 
     def __call__(self, key: Hashable, *inputs: Tensor | None) -> tuple[Tensor, ...]:
         """The function of `key` and the inputs; an input may be None."""
         if is_observed():
             return self._function(key, *inputs)
-        shapes = tuple(None if one is None else (tuple(one.shape), one.dtype) for one in inputs)
+        shapes = tuple(None if one is None else (tuple(one.shape), one.dtype, one.device) for one in inputs)
         place = (key, shapes)
-        if place not in self._graphs:
-            self._uses[place] = self._uses.get(place, 0) + 1
-            if self._uses[place] <= self._warm_ups:
+        with self._lock:
+            if not self._has_graph(place, key, inputs):
                 return self._function(key, *inputs)
+            return self._replay(place, inputs)
+
+    def _has_graph(self, place: Hashable, key: Hashable, inputs: tuple[Tensor | None, ...]) -> bool:
+        """Whether there is one, which is recorded now if it is time."""
+        import torch
+
+        if place in self._graphs:
+            return True
+        self._uses[place] = self._uses.get(place, 0) + 1
+        if self._uses[place] <= self._warm_ups or place in self._too_large:
+            return False
+        try:
             self._record(place, key, inputs)
+        except RuntimeError as error:
+            # The end of a recording that has failed may fail, too.
+            if not any(isinstance(one, torch.cuda.OutOfMemoryError) for one in (error, error.__context__)):
+                raise
+            self._too_large.add(place)
+        return place in self._graphs
+
+    def _replay(self, place: Hashable, inputs: tuple[Tensor | None, ...]) -> tuple[Tensor, ...]:
         self._graphs.move_to_end(place)
         graph, static, results = self._graphs[place]
+        self._wait_for_last(results)
         for target, one in zip(static, inputs, strict=True):
             if target is not None and one is not None:
                 target.copy_(one)
         graph.replay()
         return tuple(result.clone() for result in results)
 
+    def _wait_for_last(self, results: tuple[Tensor, ...]) -> None:
+        """Another stream, such as that of another thread, may still use the memory that graphs share."""
+        import torch
+
+        if results[0].is_cuda:
+            stream = torch.cuda.current_stream(results[0].device)
+            if self._last is not None and self._last != stream:
+                stream.wait_stream(self._last)
+            self._last = stream
+
     def _record(self, place: Hashable, key: Hashable, inputs: tuple[Tensor | None, ...]) -> None:
         import torch
 
-        if self._pool is None:
-            self._pool = torch.cuda.graph_pool_handle()
-        static = [None if one is None else one.clone() for one in inputs]
-        graph: Any = torch.cuda.CUDAGraph()
-        torch.cuda.synchronize()
-        with torch.cuda.graph(graph, pool=self._pool):
-            results = self._function(key, *static)
+        device = next(one.device for one in inputs if one is not None)
+        with self._recording, torch.cuda.device(device):
+            # A stream of this GPU: torch's own is on the one where a graph was recorded first.
+            if device not in self._captures:
+                stream: Any = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+                self._captures[device] = torch.cuda.graph_pool_handle(), stream
+            pool, stream = self._captures[device]
+            static = [None if one is None else one.clone() for one in inputs]
+            graph: Any = torch.cuda.CUDAGraph()
+            torch.cuda.synchronize(device)
+            before = torch.cuda.current_stream(device)
+            try:
+                # Other threads may ask for memory meanwhile.
+                with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+                    results = self._function(key, *static)
+            finally:
+                torch.cuda.set_stream(before)  # a recording that fails may end without setting it again
         self._graphs[place] = graph, static, results
         while len(self._graphs) > self._most:
-            self._graphs.popitem(last=False)
+            earliest, _ = self._graphs.popitem(last=False)
+            del self._uses[earliest]

@@ -1,7 +1,10 @@
 """Convolutions and enlarging for a GPU, by torch and by kernels, against each picture alone in float64."""
 
+import importlib
+from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import triton_loops  # noqa: F401
@@ -19,11 +22,22 @@ from hardlook.networks.interactive.gpu_convolutions import (
     fold,
     load_kernels,
     pack,
+    read_tf32,
 )
 from hardlook.networks.interactive.hrnet import Frame
 
 PADDED, SIZES = (9, 11), [(9, 11), (5, 8), (1, 3)]
 UNUSABLE = ConvolutionKernels(None, None)
+
+
+class Nothing:
+    """A kernel that is launched and does nothing."""
+
+    def __getitem__(self, grid):
+        return lambda *given, **named: None
+
+
+NOTHING = ConvolutionKernels(Nothing(), Nothing())
 BY = [pytest.param(True, marks=NEEDS_TRITON, id="kernel"), pytest.param(False, id="torch")]
 
 
@@ -184,6 +198,130 @@ def test_nothing_beside_the_maps_is_read_or_written(monkeypatch):
     torch.testing.assert_close(found, enlarge(small, padded, frame, added=added.to(DEVICE)), rtol=1e-5, atol=1e-5)
     for buffer, count in buffers:
         assert buffer.isnan().sum() == len(buffer) - count
+
+
+@pytest.fixture
+def cut_off(monkeypatch):
+    """The interpreter's products of TF32 as a tensor core computes them: 13 bits of every number are not read."""
+    if DEVICE.type == "cuda":
+        return
+    interpreter = importlib.import_module("triton.runtime.interpreter")
+    multiply = interpreter.InterpreterBuilder.create_dot
+
+    def create_dot(self, left, right, total, precision, most):
+        if str(precision).endswith(".TF32"):
+            for one in (left, right):
+                one.data = (one.data.view(np.int32) & -0x2000).view(np.float32)
+        return multiply(self, left, right, total, precision, most)
+
+    monkeypatch.setattr(interpreter.InterpreterBuilder, "create_dot", create_dot)
+
+
+@NEEDS_TRITON
+def test_operands_are_rounded_to_tf32_not_cut_off(cut_off):
+    """Of random numbers the lengths of the errors differ by a factor of 2.5, and only cutting off makes all smaller."""
+    layer, x = fold(nn.Conv2d(20, 36, 3, 1, 1, device=DEVICE)), draw_maps(20, PADDED, SIZES)
+    wide = replace(layer, weight=layer.weight.double(), bias=layer.bias.double())
+    exact = convolve(x.double(), wide, make_frame())
+    found = convolve(x, layer, make_frame(), kernels=build_kernels(), rounds=True).double()
+    error = found - exact
+    assert 1e-4 < error.norm() / exact.norm() < 5e-4
+    assert (error * exact).sum().abs() / exact.square().sum() < 1e-4
+
+
+@NEEDS_TRITON
+@pytest.mark.filterwarnings("ignore:invalid value")  # of numpy, in the interpreter
+def test_rounded_numbers_are_the_nearest_of_tf32(cut_off):
+    unit = 2.0**-10
+    given = [1 + 0.49 * unit, 1 + 0.51 * unit, -1 - 0.51 * unit, 1 + 1.5 * unit, 0.0, torch.inf, -torch.inf, torch.nan]
+    rounded = [1.0, 1 + unit, -1 - unit, 1 + 2 * unit, 0.0, torch.inf, -torch.inf, torch.nan]
+    x = torch.tensor(given, device=DEVICE)
+    x[-1:].view(torch.int32).fill_(0x7FFFFFFF)  # NaN as a GPU writes it
+    plain = nn.Conv2d(4, 4, 1, device="meta")
+    layer = pack(torch.ones(4, 1, 1, 1, device=DEVICE), torch.zeros(4, device=DEVICE), plain, 4)
+    maps = torch.cat([x[None, None, None], torch.zeros(1, 3, 1, len(x), device=DEVICE)], 1)
+    frame = make_frame([(1, len(x))], (1, len(x)))
+    found = convolve(maps, layer, frame, kernels=build_kernels(), rounds=True)[0, 0, 0]
+    torch.testing.assert_close(found.cpu(), torch.tensor(rounded), rtol=0, atol=0, equal_nan=True)
+    weights = [one for one in given if abs(one) < 2]
+    layer = pack(torch.tensor(weights[:4], device=DEVICE)[:, None, None, None], layer.bias, plain, 4)
+    found = convolve(torch.ones_like(maps), layer, frame, kernels=build_kernels(), rounds=True)[0, :, 0, 0]
+    assert found.tolist() == rounded[:4]
+
+
+@NEEDS_TRITON
+@pytest.mark.filterwarnings("ignore:invalid value")  # of numpy, in the interpreter
+@pytest.mark.parametrize("slope", [0.0, 0.2])
+def test_activations_of_infinity_and_nan_are_torchs(slope):
+    given = torch.tensor([torch.inf, -torch.inf, torch.nan, -2.0, 3.0], device=DEVICE)
+    added = given[None, None, None].expand(1, 4, 1, 5)
+    x, frame = torch.zeros(1, 4, 1, 5, device=DEVICE), make_frame([(1, 5)], (1, 5))
+    expected = functional.leaky_relu(added, slope) if slope else functional.relu(added)
+    layer = pack(torch.zeros(4, 4, 1, 1, device=DEVICE), torch.zeros(4, device=DEVICE), nn.Conv2d(4, 4, 1), 4)
+    by_convolution = convolve(x, layer, frame, slope=slope, added=added, kernels=build_kernels())
+    by_enlarging = enlarge(x, (1, 5), frame, slope=slope, added=added, kernels=build_kernels())
+    for found in (by_convolution, by_enlarging):
+        torch.testing.assert_close(found, expected, equal_nan=True)
+
+
+NEWER = pytest.mark.skipif(not hasattr(torch.backends.cudnn, "conv"), reason="torch has no fp32_precision")
+
+
+@contextmanager
+def set_precision(owner, value):
+    before = owner.fp32_precision
+    owner.fp32_precision = value
+    try:
+        yield
+    finally:
+        owner.fp32_precision = before
+
+
+def test_what_torch_may_round_is_read():
+    matmul = torch.backends.cuda.matmul
+    before = matmul.allow_tf32
+    try:
+        for products in (True, False):
+            matmul.allow_tf32 = products
+            for convolutions in (True, False):
+                with torch.backends.cudnn.flags(enabled=True, allow_tf32=convolutions):
+                    assert read_tf32() == (products, convolutions)
+    finally:
+        matmul.allow_tf32 = before
+
+
+@NEWER
+def test_what_torch_may_round_is_read_where_its_older_names_are_errors():
+    assert read_tf32() == (False, False)
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    with set_precision(cudnn.conv, "tf32"):
+        with pytest.raises(RuntimeError):
+            assert cudnn.allow_tf32
+        assert read_tf32() == (False, True)
+    with set_precision(matmul, "tf32"):
+        with pytest.raises(RuntimeError):
+            assert matmul.allow_tf32
+        assert read_tf32() == (True, False)
+        with set_precision(cudnn.conv, "tf32"):
+            assert read_tf32() == (True, True)
+    assert read_tf32() == (False, False)
+    assert not cudnn.allow_tf32
+
+
+@NEEDS_TRITON
+@NEWER
+def test_kernels_are_tried_and_used_where_torchs_older_names_are_errors(monkeypatch):
+    rounds = []
+    kernel = gpu_convolutions._convolve_by_kernel
+    monkeypatch.setattr(
+        gpu_convolutions, "_convolve_by_kernel", lambda *given: rounds.append(given[-1]) or kernel(*given)
+    )
+    monkeypatch.setattr(gpu_convolutions, "check_close", lambda *given: None)
+    monkeypatch.setattr(gpu_convolutions, "build_kernels", lambda: NOTHING)
+    with set_precision(torch.backends.cudnn.conv, "tf32"):
+        assert gpu_convolutions._try_maps(DEVICE) is NOTHING
+        convolve(torch.zeros(1, 4, 2, 2), fold(nn.Conv2d(4, 4, 1)), make_frame([(2, 2)], (2, 2)), kernels=NOTHING)
+    assert rounds == [False, True, False, True, DEVICE.type == "cuda"]
 
 
 @pytest.mark.parametrize("by_kernel", BY)

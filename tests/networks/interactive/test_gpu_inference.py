@@ -5,6 +5,7 @@ import gc
 import weakref
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 import torch
 from random_click_networks import make_ritm, make_simpleclick
@@ -127,6 +128,42 @@ def test_a_form_is_made_anew_once_a_parameter_has_changed(network, change):
         assert (found - before).abs().max() > 1e-3 * before.abs().max()
 
 
+def test_other_parameters_never_lie_where_those_of_a_form_were():
+    """Their version is 0, too, and they would pass for the same."""
+    network = make_ritm()
+    layer = network.feature_extractor.layer1[0].conv3
+    memory = np.random.default_rng(0).normal(size=(256, 64, 1, 1)).astype(np.float32)
+    living = weakref.ref(memory)
+    layer.weight = nn.Parameter(torch.from_numpy(memory))
+    del memory
+    prepared = prepare(network)
+    layer.weight = nn.Parameter(torch.randn(256, 64, 1, 1))
+    assert living() is not None, "not free for others"
+    assert prepare(network) is not prepared
+    del prepared
+    assert living() is None
+    check(*answers(network, prepare(network), torch.rand(1, 4, 24, 24)))
+
+
+def test_a_form_keeps_what_its_graphs_read(network):
+    prepared, read = prepare(network), {one.data_ptr() for one in (*network.parameters(), *network.buffers())}
+    assign_others(network)
+    kept = {one.data_ptr() for one in prepared._kept}
+    assert kept == read
+    assert not any(one.data_ptr() in kept for one in network.parameters())
+
+
+def test_there_is_no_form_of_parameters_without_a_version(network):
+    """Those of inference mode may be changed in it without a trace."""
+    with torch.inference_mode():
+        other = (make_ritm() if isinstance(network, RITM) else make_simpleclick()).to(DEVICE)
+        assert all(one.is_inference() for one in other.parameters())
+        assert prepare(other) is None
+        assert prepare(network) is not None
+    network.logit_layer.bias = other.logit_layer.bias
+    assert prepare(network) is None
+
+
 def test_running_statistics_are_looked_at_too():
     network = make_ritm()
     prepared, inputs = prepare(network), torch.rand(1, 4, 24, 24)
@@ -148,6 +185,12 @@ def test_there_is_no_form_in_training_with_hooks_or_without_layers(network):
         assert prepare(network) is None
         handle.remove()
         assert prepare(network) is not None
+    register_everywhere = torch.nn.modules.module.register_module_forward_hook
+    handle = register_everywhere(lambda *_: None)
+    try:
+        assert prepare(network) is None, "a hook of all layers"
+    finally:
+        handle.remove()
     layer.forward = lambda x: x
     assert prepare(network) is None, "a layer that was given another function"
     del layer.forward
@@ -171,6 +214,109 @@ def test_there_is_no_form_of_other_classes():
     extractor = network.feature_extractor
     extractor.conv1 = OwnConvolution(3, 64, 3, 2, 1, bias=False).eval()
     assert prepare(network) is None, "a layer of somebody else's class"
+
+
+def swap(path, make):
+    """A change of a network: what `make` makes of the layer at `path` in its place."""
+
+    def change(network):
+        parent, _, name = path.rpartition(".")
+        setattr(network.get_submodule(parent), name, make(network.get_submodule(path)).eval())
+
+    return change
+
+
+def reflect(layer):
+    other = nn.Conv2d(64, 64, 3, 2, 1, bias=False, padding_mode="reflect")
+    other.weight = layer.weight
+    return other
+
+
+def space_out(layer):
+    other = nn.Conv2d(64, 64, 3, 2, 2, bias=False, dilation=2)
+    other.weight = layer.weight
+    return other
+
+
+def join_norm(network):
+    extractor = network.feature_extractor
+    extractor.conv1 = torch.nn.utils.fuse_conv_bn_eval(extractor.conv1, extractor.bn1)
+    extractor.bn1 = nn.Identity().eval()
+
+
+def convert_norms(network):
+    nn.SyncBatchNorm.convert_sync_batchnorm(network)
+
+
+def share_layer(network):
+    network.feature_extractor.layer1[1] = network.feature_extractor.layer1[0]
+
+
+def round_layer(network):
+    network.feature_extractor.bn1.double()
+
+
+def forget_statistics(network):
+    norm = network.feature_extractor.bn1
+    norm.track_running_stats, norm.running_mean, norm.running_var = False, None, None
+
+
+OTHERS = {
+    "GELU of the clicks": (make_ritm, swap("maps_transform.1", lambda _: nn.GELU())),
+    "PReLU of the clicks": (make_ritm, swap("maps_transform.1", lambda _: nn.PReLU())),
+    "reflected pixels": (make_ritm, swap("feature_extractor.conv2", reflect)),
+    "dilation": (make_ritm, swap("feature_extractor.conv2", space_out)),
+    "no norm": (make_ritm, join_norm),
+    "a group norm": (make_ritm, swap("feature_extractor.bn1", lambda _: nn.GroupNorm(8, 64))),
+    "norms of several processes": (make_ritm, convert_norms),
+    "no running statistics": (make_ritm, forget_statistics),
+    "a layer that stands twice": (make_ritm, share_layer),
+    "a layer of float64": (make_ritm, round_layer),
+    "SiLU": (make_simpleclick, swap("neck.down_16.2", lambda _: nn.SiLU())),
+    "another GELU": (make_simpleclick, swap("neck.down_16.2", lambda _: nn.GELU("tanh"))),
+    "Dropout": (make_simpleclick, swap("neck.down_16.2", lambda gelu: nn.Sequential(gelu, nn.Dropout()))),
+    "no layer norm": (make_simpleclick, swap("backbone.blocks.0.norm1", lambda _: nn.Identity())),
+    "a layer norm without weights": (
+        make_simpleclick,
+        swap("backbone.blocks.0.norm1", lambda _: nn.LayerNorm(8, elementwise_affine=False)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_there_is_no_form_with_other_layers(name):
+    make, change = OTHERS[name]
+    network = make()
+    assert prepare(network) is not None
+    change(network)
+    assert prepare(network) is None
+
+
+def test_that_there_is_no_form_is_found_out_once(monkeypatch):
+    network, asked, find = make_ritm(), [], gpu_inference._is_as_built
+    monkeypatch.setattr(gpu_inference, "_is_as_built", lambda network: asked.append(1) or find(network))
+    network.maps_transform[1] = nn.GELU().eval()
+    assert prepare(network) is prepare(network) is None
+    assert len(asked) == 1
+    network.maps_transform[1] = nn.ReLU().eval()
+    assert prepare(network) is not None
+
+
+def test_attributes_that_a_form_reads_may_be_others(network):
+    for layer in network.modules():
+        if isinstance(layer, nn.BatchNorm2d | nn.GroupNorm | nn.LayerNorm):
+            layer.eps = 0.05
+        elif isinstance(layer, nn.LeakyReLU):
+            layer.negative_slope = 0.4
+        elif isinstance(layer, nn.Dropout2d):
+            layer.p = 0.9
+    check(*answers(network, prepare(network), torch.rand(2, 4, 24, 24, device=DEVICE)))
+
+
+def test_random_numbers_are_left_alone(network):
+    before = torch.get_rng_state()
+    assert prepare(network) is not None
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_layers_of_our_own_may_stand_in_the_network():

@@ -1,5 +1,7 @@
 """Predictors: courses of the released code with a stand-in network, batches, readings, cascades."""
 
+import copy
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +12,7 @@ from random_click_networks import make_ritm, make_simpleclick
 from torch.utils.flop_counter import FlopCounterMode
 from triton_tests import DEVICE
 
+from hardlook.networks.interactive import predictors
 from hardlook.networks.interactive.gpu_inference import GpuOptions, prepare
 from hardlook.networks.interactive.predictor_settings import PUBLISHED, Cascade, PredictorSettings, ZoomIn
 from hardlook.networks.interactive.predictors import Course, Predictor, send, stack_padded
@@ -266,18 +269,24 @@ def test_a_network_may_finish_its_logits(picture):
 class Counted:
     """A prepared network that counts its calls and keeps the sizes of their inputs."""
 
-    def __init__(self, prepared):
-        self.prepared, self.takes_sizes, self.calls = prepared, prepared.takes_sizes, []
+    def __init__(self, prepared, calls):
+        self.prepared, self.takes_sizes, self.calls = prepared, prepared.takes_sizes, calls
 
     def __call__(self, inputs, points, sizes):
         self.calls.append((tuple(inputs.shape[2:]), sizes))
         return self.prepared(inputs, points, sizes)
 
 
-def open_prepared(predictor, picture):
-    """As on a GPU, also where there is none."""
-    opened = predictor.open(picture, device=DEVICE)
-    return replace(opened, prepared=Counted(prepare(predictor.network, predictor.gpu)))
+class Preparing(Predictor):
+    """As on a GPU, also where there is none; counts the calls of prepared networks."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.calls = []
+
+    def find_form(self, picture):
+        form = prepare(self.network, self.gpu)
+        return None if form is None else Counted(form, self.calls)
 
 
 GPU_SETTINGS = PredictorSettings(ZoomIn(64, min_crop=20))
@@ -292,17 +301,18 @@ def test_courses_of_a_prepared_network_are_those_of_the_network(picture, kind):
         network.logit_layer.weight *= 0.2
     zoom = ZoomIn((24, 24), skip_clicks=-1, min_crop=20)
     settings = PredictorSettings(zoom) if kind == "simpleclick" else GPU_SETTINGS
-    predictor = Predictor(network, settings, pad=kind == "padded ritm", gpu=GpuOptions(kernels=False))
+    pad = kind == "padded ritm"
     with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
-        plain = replace(predictor.open(picture, device=DEVICE), prepared=None)
-        opened = open_prepared(predictor, picture)
+        without = Predictor(network, settings, pad=pad, gpu=GpuOptions(layers=False))
+        plain = without.open(picture, device=DEVICE)
+        opened = Preparing(network, settings, pad=pad, gpu=GpuOptions(kernels=False)).open(picture, device=DEVICE)
         expected, found = play(plain, COURSES, True), play(opened, COURSES, True)
     assert found[1] == expected[1], "the same crops"
     assert len({crop for crops in found[1] for crop in crops}) > 3, "the crops differ"
     assert torch.equal(found[0] > 0.5, expected[0] > 0.5)
     assert 0.05 < (found[0] > 0.5).float().mean() < 0.5
     assert (found[0] - expected[0]).abs().max() < 1e-4
-    calls = opened.prepared.calls
+    calls = opened.predictor.calls
     assert len(calls) >= 4
     assert all((sizes is None) is (kind == "simpleclick") for _, sizes in calls)
     if kind == "padded ritm":
@@ -312,23 +322,69 @@ def test_courses_of_a_prepared_network_are_those_of_the_network(picture, kind):
 
 def test_a_prepared_network_is_used_for_logits_of_float32_that_nobody_counts(picture):
     network, clicks = make_ritm().to(DEVICE), [Course(COURSES[0][:1])]
-    opened = open_prepared(Predictor(network, GPU_SETTINGS), picture)
+    predictor = Preparing(network, GPU_SETTINGS)
+    opened = predictor.open(picture, device=DEVICE)
     opened.predict(clicks)
-    calls = len(opened.prepared.calls)
+    calls = len(predictor.calls)
     assert calls > 0
     with FlopCounterMode(display=False) as counter:
         opened.predict(clicks)
     assert counter.get_total_flops() > 0
-    double = replace(opened, predictor=Predictor(network.double(), GPU_SETTINGS), picture=opened.picture.double())
+    network.double()
+    double = replace(opened, picture=opened.picture.double())
     double.predict(clicks)
-    assert len(opened.prepared.calls) == calls
+    assert len(predictor.calls) == calls
 
 
-def test_a_network_is_prepared_on_a_gpu_only(picture):
-    predictor = Predictor(make_ritm().to(DEVICE), GPU_SETTINGS)
-    assert (predictor.open(picture, device=DEVICE).prepared is not None) is (DEVICE.type == "cuda")
+def test_a_network_is_prepared_on_a_gpu_only_when_an_image_is_opened(picture, monkeypatch):
+    predictor, asked = Predictor(make_ritm().to(DEVICE), GPU_SETTINGS), []
+    monkeypatch.setattr(predictors, "prepare", lambda *given: asked.append(given) or prepare(*given))
+    opened = predictor.open(picture, device=DEVICE)
+    assert asked == ([(predictor.network, None)] if DEVICE.type == "cuda" else [])
+    assert (predictor.find_form(opened.picture) is not None) is (DEVICE.type == "cuda")
     without = Predictor(predictor.network, GPU_SETTINGS, gpu=GpuOptions(layers=False))
-    assert without.open(picture, device=DEVICE).prepared is None
+    assert without.find_form(opened.picture) is None
+
+
+@pytest.mark.parametrize("make", [make_ritm, make_simpleclick])
+def test_an_opened_image_follows_its_network(picture, make):
+    """Also in the middle of a course; SimpleClick's blocks are read at every call, its convolutions once."""
+    settings = PredictorSettings(ZoomIn((24, 24), skip_clicks=-1, min_crop=20))
+    network, courses = make().to(DEVICE), [Course(COURSES[0][:1])]
+    predictor = Preparing(network, settings)
+    opened = predictor.open(picture, device=DEVICE)
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        before = opened.predict(courses)[0].probabilities
+        torch.manual_seed(1)
+        network.load_state_dict(make().state_dict())
+        found = opened.predict(courses)[0].probabilities
+        plain = Predictor(network, settings, gpu=GpuOptions(layers=False)).open(picture, device=DEVICE)
+        expected = plain.predict(courses)[0].probabilities
+    assert len(predictor.calls) >= 2
+    assert (found - expected).abs().max() < 1e-4
+    assert (found - before).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("again", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy])
+def test_an_opened_image_may_be_copied_after_its_network_was_prepared(picture, again):
+    opened = Preparing(make_ritm().to(DEVICE), GPU_SETTINGS).open(picture, device=DEVICE)
+    courses = [Course(COURSES[0][:1])]
+    expected = opened.predict(courses)[0].probabilities
+    other = again(opened)
+    assert other.predictor.network is not opened.predictor.network
+    torch.testing.assert_close(other.predict(courses)[0].probabilities, expected)
+
+
+def test_predictions_do_not_depend_on_the_default_device(picture):
+    network, courses = make_ritm(), [Course(one[:2]) for one in COURSES]
+    given = Preparing(network, GPU_SETTINGS, pad=True), Predictor(network, GPU_SETTINGS, gpu=GpuOptions(layers=False))
+    for predictor in given:
+        opened = predictor.open(picture, device="cpu")
+        expected = [state.probabilities for state in opened.predict(courses)]
+        with torch.device("meta"):
+            found = [state.probabilities for state in opened.predict(courses)]
+        for one, other in zip(found, expected, strict=True):
+            assert torch.equal(one, other)
 
 
 def test_pictures_are_padded_to_a_multiple():
@@ -354,6 +410,15 @@ def test_values_are_sent_as_they_are():
         assert found.device.type == DEVICE.type
         assert torch.equal(found.cpu(), values)
         assert found.dtype == values.dtype
+
+
+def test_only_values_of_a_processor_are_pinned(monkeypatch):
+    """Those of a GPU cannot be: a tensor without memory stands for one."""
+    moved = []
+    monkeypatch.setattr(torch.Tensor, "to", lambda self, *given, **named: moved.append((given, named)) or self)
+    values = torch.empty(2, 3, device="meta")
+    assert send(values, torch.device("cuda")) is values
+    assert moved == [((torch.device("cuda"),), {})]
 
 
 def test_every_set_of_the_probe_has_settings():

@@ -78,7 +78,7 @@ class Predictor:
 
     With `pad`, inputs of different sizes are padded to one where the network can tell the picture from the padding:
     the answers are the same, and a GPU is used better; on a CPU it takes longer. `gpu` says what is done for speed
-    there (`gpu_inference`), with the parameters that the network has when an image is opened; with
+    there (`gpu_inference`), with the parameters that the network has at each prediction; with
     `GpuOptions(layers=False)` the network runs as it is.
     """
 
@@ -101,7 +101,12 @@ class Predictor:
         else:
             picture = torch.from_numpy(np.ascontiguousarray(image)).to(device).permute(2, 0, 1).to(torch.float32) / 255
         picture = picture.to(device=device, dtype=dtype or picture.dtype).contiguous()
-        return OpenedImage(self, picture, prepare(self.network, self.gpu) if picture.is_cuda else None)
+        self.find_form(picture)  # made now, not while the first click waits
+        return OpenedImage(self, picture)
+
+    def find_form(self, picture: Tensor) -> GpuNetwork | None:
+        """The network's form for a GPU, as the network is now; None elsewhere and where it has none."""
+        return prepare(self.network, self.gpu) if picture.is_cuda else None
 
     def finish(self, logits: Tensor, inputs: Tensor, points: Tensor) -> Tensor:
         """Logits (B, 1, h, w) after mirroring, as they go into the sigmoid; a network may have a `finish_logits`."""
@@ -111,11 +116,10 @@ class Predictor:
 
 @dataclass(frozen=True)
 class OpenedImage:
-    """A picture (3, H, W) in 0..1 on which courses are continued, with the network's form for a GPU, if any."""
+    """A picture (3, H, W) in 0..1 on which courses are continued."""
 
     predictor: Predictor
     picture: Tensor = field(repr=False)
-    prepared: GpuNetwork | None = field(default=None, repr=False)
 
     @property
     def size(self) -> Size:
@@ -230,32 +234,38 @@ class OpenedImage:
     def _run(self, inputs: Sequence[Tensor], views: Sequence[View]) -> list[Answer]:
         """Answers at each input's size, of those with one size (or padded to one) at a time."""
         found: dict[int, Answer] = {}
+        form = self._choose_form(inputs[0]) if inputs else None
         for places in self._group([(one.shape[1], one.shape[2]) for one in inputs]):
             sizes = [(inputs[place].shape[1], inputs[place].shape[2]) for place in places]
             clicks = [list(views[place].clicks) for place in places]
             pictures = [inputs[place] for place in places]
             limit, device = self.settings.clicks_limit, self.picture.device
-            points = pack_clicks(clicks, limit=limit)
+            points = pack_clicks(clicks, limit=limit, device="cpu")
             if self.settings.flip:
                 mirrored = [flip_clicks(one, size[1]) for one, size in zip(clicks, sizes, strict=True)]
-                points = torch.cat([points, pack_clicks(mirrored, limit=limit)])
+                points = torch.cat([points, pack_clicks(mirrored, limit=limit, device="cpu")])
                 pictures = pictures + [one.flip(2) for one in pictures]
                 sizes = sizes * 2
             points = send(points, device)
-            found |= zip(places, self._forward(pictures, points, sizes, len(places)), strict=True)
+            found |= zip(places, self._forward(pictures, points, sizes, len(places), form), strict=True)
         return [found[place] for place in range(len(inputs))]
 
     def _forward(
-        self, pictures: Sequence[Tensor], points: Tensor, sizes: Sequence[Size], count: int
+        self,
+        pictures: Sequence[Tensor],
+        points: Tensor,
+        sizes: Sequence[Size],
+        count: int,
+        form: GpuNetwork | None,
     ) -> Iterable[Answer]:
         """Answers of `count` courses; with mirroring there are twice as many pictures."""
-        prepared, network = self._choose_form(pictures[0]), self.predictor.network
+        network = self.predictor.network
         # A graph is for one size: few sizes are many replays.
-        batch, padded = stack_padded(pictures, 16 if prepared is not None and self.predictor.pad else 1)
+        batch, padded = stack_padded(pictures, 16 if form is not None and self.predictor.pad else 1)
         answer: Any = None
-        if prepared is not None:
-            given = send(torch.tensor(sizes), batch.device) if prepared.takes_sizes else None
-            logits = prepared(batch, points, given)
+        if form is not None:
+            given = send(torch.tensor(sizes, device="cpu"), batch.device) if form.takes_sizes else None
+            logits = form(batch, points, given)
         elif padded:
             answer = network(batch, points, sizes=torch.tensor(sizes, device=batch.device))
             logits = _logits_of(answer)
@@ -280,7 +290,7 @@ class OpenedImage:
     def _choose_form(self, picture: Tensor) -> GpuNetwork | None:
         """The network's form for a GPU, where logits of float32 are all that is asked and no mode watches torch."""
         plain = self.settings.focus is not None or picture.dtype != torch.float32 or is_observed()
-        return None if plain else self.prepared
+        return None if plain else self.predictor.find_form(picture)
 
     def _refine(
         self,
@@ -390,8 +400,8 @@ def resize(maps: Tensor, size: Size) -> Tensor:
 
 
 def send(values: Tensor, device: torch.device) -> Tensor:
-    """The tensor of a processor on a device, without waiting for what a GPU still has to do."""
-    if device.type != "cuda":
+    """The tensor on a device; one of a processor without waiting for what a GPU still has to do."""
+    if device.type != "cuda" or values.device.type != "cpu":
         return values.to(device)
     return values.pin_memory().to(device, non_blocking=True)
 
