@@ -24,7 +24,7 @@ from hardlook.networks.backbones import build_backbone
 from hardlook.networks.few_shot import task_axis
 from hardlook.networks.few_shot.maml import Maml
 from hardlook.networks.few_shot.method import Episodes
-from hardlook.networks.task_kernels import TILES, Tile, Tiles, TritonOperations
+from hardlook.networks.kernels.task_kernels import TILES, Tile, Tiles, TritonOperations
 from hardlook.training.devices import arrange_network, multiplying_in
 
 WAYS, SHOTS, QUERIES, SIDE = 5, 5, 75, 84

@@ -19,7 +19,7 @@ import torch
 
 from hardlook.models.torch_inference import exact_inference
 from hardlook.networks.interactive.checkpoints import FAMILIES, build_random
-from hardlook.networks.interactive.gpu_inference import GpuOptions
+from hardlook.networks.interactive.gpu.inference import GpuOptions
 from hardlook.networks.interactive.predictor_settings import PUBLISHED
 from hardlook.networks.interactive.predictors import Course, CourseState, Predictor
 

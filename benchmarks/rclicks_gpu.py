@@ -31,7 +31,7 @@ from hardlook.models.interactive.sam_session import SamSession, decode_prompts
 from hardlook.models.interactive.transformers_sam import SamNetwork
 from hardlook.models.roles import Clicks, Prompted
 from hardlook.models.torch_inference import Precision, exact_inference
-from hardlook.networks import fused_layers, split_products
+from hardlook.networks.kernels import fused_layers, split_products
 
 
 @dataclass(frozen=True)

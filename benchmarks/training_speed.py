@@ -31,9 +31,9 @@ from torch.utils.data import DataLoader, Dataset
 
 from hardlook.networks.few_shot.catalogue import find_method
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
-from hardlook.training.colours import DEVIATION, MEAN
 from hardlook.training.devices import arrange_network, multiplying_in, open_fabric
 from hardlook.training.few_shot import EpisodeRows, FewShotData, FewShotTrainee, build_method
+from hardlook.training.images.colours import DEVIATION, MEAN
 from hardlook.training.loop import Calls
 from hardlook.training.optimisers import build_optimiser
 from hardlook.training.recipes import Recipe, change_recipe, find_recipe, plan_stages

@@ -138,6 +138,9 @@ TORCH_PACKAGES = (
     "hardlook.networks.interactive",
     "hardlook.networks.open_vocabulary",
     "hardlook.networks.mask_transformer",
+    "hardlook.networks.kernels.fused_norm",
+    "hardlook.networks.kernels.task_convolutions",
+    "hardlook.networks.kernels.task_kernels",
     "hardlook.networks.precision",
     "hardlook.training",
 )

@@ -1,9 +1,9 @@
 """Compile all kernels in Triton's language for GPUs that this machine need not have.
 
 `python tools/compile_kernels.py` prints a row per kernel and architecture: shared memory, registers and spilled bytes.
-Every variant is compiled that the trials launch before a GPU uses the kernels (`hardlook.networks.triton_kernels`), by
-Triton's own compiler and assembler; nothing runs. Exit status 1: a kernel does not compile, or takes more shared memory
-than a block has on that architecture.
+Every variant is compiled that the trials launch before a GPU uses the kernels (`try_kernels`), by Triton's own compiler
+and assembler; nothing runs. Exit status 1: a kernel does not compile, or takes more shared memory than a block has on
+that architecture.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ def list_trials(architecture: int) -> dict[str, Callable[[], Any]]:
     """The trial of every module that has kernels, by the module's name; they launch all that is used later."""
     import torch
 
-    from hardlook.networks import fused_layers, fused_norm, split_products, task_kernels
-    from hardlook.networks.interactive import gpu_convolutions, gpu_norms
-    from hardlook.training import fused_augmentation
+    from hardlook.networks.interactive.gpu import convolutions as gpu_convolutions
+    from hardlook.networks.interactive.gpu import norms as gpu_norms
+    from hardlook.networks.kernels import fused_layers, fused_norm, split_products, task_kernels
+    from hardlook.training.images import fused_augmentation
 
     here = torch.device("cpu")
     trials: dict[str, Callable[[], Any]] = {
@@ -88,7 +89,7 @@ def compile_all(architecture: int) -> list[dict[str, Any]]:
     import triton
     from triton.runtime.jit import JITFunction
 
-    from hardlook.networks import triton_kernels
+    from hardlook.networks.kernels import triton_kernels
 
     triton.runtime.driver.set_active(NoDevice(architecture))
     rows: list[dict[str, Any]] = []

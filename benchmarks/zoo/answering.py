@@ -23,8 +23,8 @@ from hardlook.models.registry import build
 from hardlook.models.torch_inference import exact_inference
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
 from hardlook.networks.few_shot.support_heads import HeadTraining
-from hardlook.training.augmentation import ImageStore
 from hardlook.training.few_shot import scores_features
+from hardlook.training.images.augmentation import ImageStore
 from zoo.study import TestSet, TestTasks
 
 ENCODED, MAX_TASKS, MAX_BYTES = 256, 64, 1 << 29  # images or tasks at a time

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import training_speed
-from hardlook.training.colours import jitter_colours
 from hardlook.training.few_shot import build_method
+from hardlook.training.images.colours import jitter_colours
 from hardlook.training.recipes import change_recipe, find_recipe
 from training_speed import TaskDataset, check_losses, jitter, make_data, maml_loss, protonet_joint_loss, protonet_loss
 
@@ -60,7 +60,7 @@ def test_a_task_of_the_data_loader_has_the_images_of_ours():
     support, query = TaskDataset(data, 32, False)[4]
     rows = data.draw(np.array([4]))
     assert support.shape == (25, 3, 32, 32) and query.shape == (75, 3, 32, 32)
-    from hardlook.training.augmentation import ImageStore
+    from hardlook.training.images.augmentation import ImageStore
 
     store = ImageStore(torch.from_numpy(data.images), 32)
     assert torch.allclose(support, store.crop_centre(torch.from_numpy(rows.support.ravel())), atol=1e-5)

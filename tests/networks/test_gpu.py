@@ -168,11 +168,15 @@ class Recording:
         monkeypatch.setattr(torch.cuda, "Stream", lambda device: SimpleNamespace(device=torch.device(device)))
         monkeypatch.setattr(torch.cuda, "graph_pool_handle", object)
         monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
+        self.stream = "the usual one"
+        monkeypatch.setattr(torch.cuda, "current_stream", lambda device: self.stream)
+        monkeypatch.setattr(torch.cuda, "set_stream", lambda stream: setattr(self, "stream", stream))
 
     @contextmanager
     def record(self, graph, **named):
         self.graph = graph
         self.given.append((self.current, named["pool"], named["stream"]))
+        self.stream = named["stream"]  # and as in torch, it stays so if the end of the recording raises
         try:
             yield
         except RuntimeError as error:
@@ -285,7 +289,7 @@ def test_without_the_memory_to_record_the_function_is_called(recording, end):
             x = torch.full((rows,), float(number))
             assert torch.equal(graphs("a", x)[0], x * 2)
     assert tried == ["a"], "not again at every call"
-    assert len(graphs._graphs) == 1
+    assert len(graphs._graphs) == 1 and recording.stream == "the usual one"
 
 
 def test_other_errors_of_a_recording_are_raised(recording):

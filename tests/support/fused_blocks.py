@@ -7,7 +7,7 @@ import torch
 import triton_loops  # noqa: F401
 from triton_tests import DEVICE
 
-from hardlook.networks import fused_norm
+from hardlook.networks.kernels import fused_norm
 
 
 @pytest.fixture

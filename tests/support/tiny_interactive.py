@@ -5,6 +5,7 @@ import numpy as np
 from hardlook.rclicks.network_training.clicking import TrainingClicks
 from hardlook.training.devices import open_fabric
 from hardlook.training.folder import read_trained
+from hardlook.training.images.segmentation_images import pack_images
 from hardlook.training.interactive.recipes import change_interactive_recipe, find_interactive_recipe
 from hardlook.training.interactive.trainee import (
     InteractiveData,
@@ -12,7 +13,6 @@ from hardlook.training.interactive.trainee import (
     build_interactive,
     train_interactive,
 )
-from hardlook.training.segmentation_images import pack_images
 
 COLOURS = np.array([[90, 90, 90], [220, 40, 40], [40, 200, 60], [50, 60, 230]])
 

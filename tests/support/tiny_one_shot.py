@@ -9,9 +9,9 @@ from hardlook.networks.one_shot import catalogue
 from hardlook.networks.one_shot.network import OneShotNetwork, average_masked
 from hardlook.training.devices import open_fabric
 from hardlook.training.folder import read_trained
+from hardlook.training.images.segmentation_images import pack_images
 from hardlook.training.one_shot import OneShotData, train_one_shot
 from hardlook.training.one_shot_recipes import change_one_shot_recipe, find_one_shot_recipe
-from hardlook.training.segmentation_images import pack_images
 
 
 class TinyNetwork(OneShotNetwork):

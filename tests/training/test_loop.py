@@ -15,10 +15,10 @@ from hardlook.errors import ChangedRun, OptionError, RunError
 from hardlook.networks.few_shot.catalogue import list_methods
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
 from hardlook.training import few_shot, loop
-from hardlook.training.augmentation import ImageStore
 from hardlook.training.checkpoint import read_card, read_weights
 from hardlook.training.devices import open_fabric
 from hardlook.training.few_shot import HISTORY, STATE, StoredEpisodes
+from hardlook.training.images.augmentation import ImageStore
 from hardlook.training.recipes import plan_stages
 from hardlook.training.state import read_lines
 

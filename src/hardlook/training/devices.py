@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from hardlook.errors import MissingExtra, OptionError
-from hardlook.networks.fused_norm import fuse_norms
+from hardlook.networks.kernels.fused_norm import fuse_norms
 
 Precision = Literal["float32", "tf32", "bfloat16", "float16"]
 _MIXED = {"bfloat16": "bf16-mixed", "float16": "16-mixed"}

@@ -21,8 +21,8 @@ from hardlook.networks.few_shot.learner_rules import RULES, score_by_learner, sc
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
 from hardlook.networks.few_shot.support_heads import HeadTraining, heads_in_span
 from hardlook.randomness import generator
-from hardlook.training.augmentation import Draws, ImageStore, draw_augmentations
 from hardlook.training.few_shot_data import EpisodeRows, FewShotData, Rows
+from hardlook.training.images.augmentation import Draws, ImageStore, draw_augmentations
 from hardlook.training.loop import Stage, StepLoss, place_marks
 from hardlook.training.optimisers import build_optimiser
 from hardlook.training.recipes import Recipe, StagePlan

@@ -31,17 +31,17 @@ from hardlook.training.folder import (
     train_in_folder,
 )
 from hardlook.training.frozen_features import FeatureStore, FrozenFeatures
-from hardlook.training.loop import SingleStageTrainee, Stage, StepLoss, place_marks
-from hardlook.training.one_shot_recipes import OneShotRecipe, plan_training
-from hardlook.training.optimisers import build_from_groups
-from hardlook.training.recipes import Budget, StagePlan
-from hardlook.training.segmentation_images import (
+from hardlook.training.images.segmentation_images import (
     LabelledImages,
     Transforms,
     draw_transforms,
     renumber,
     sample_points,
 )
+from hardlook.training.loop import SingleStageTrainee, Stage, StepLoss, place_marks
+from hardlook.training.one_shot_recipes import OneShotRecipe, plan_training
+from hardlook.training.optimisers import build_from_groups
+from hardlook.training.recipes import Budget, StagePlan
 
 Rows = NDArray[np.int64]
 AREA_SIDE = 500  # the longer side for which `least_area` counts pixels

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hardlook.errors import OptionError
+from hardlook.training.images.segmentation_images import AUGMENTATIONS, FITS
 from hardlook.training.recipes import (
     StagePlan,
     StageRecipe,
@@ -23,7 +24,6 @@ from hardlook.training.recipes import (
     parse_value,
     read_recipe_table,
 )
-from hardlook.training.segmentation_images import AUGMENTATIONS, FITS
 
 DRAWN_BY = ("images", "classes", "lines")
 AS_BACKGROUND = ("background", "ignored")

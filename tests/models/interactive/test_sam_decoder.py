@@ -14,7 +14,7 @@ from triton_tests import DEVICE, NEEDS_TRITON  # noqa: E402
 
 from hardlook.models.interactive.sam_decoder import SamMaskDecoder, is_released_structure  # noqa: E402
 from hardlook.models.interactive.sam_session import decode_prompts  # noqa: E402
-from hardlook.networks import fused_layers, split_products  # noqa: E402
+from hardlook.networks.kernels import fused_layers, split_products  # noqa: E402
 
 CELLS = tiny_sam.SIDE // 16
 

@@ -34,7 +34,7 @@ from hardlook.models.interactive.transformers_sam import (
 )
 from hardlook.models.registry import build
 from hardlook.models.weights.install import get_weights_status, locate_weights
-from hardlook.networks import split_products
+from hardlook.networks.kernels import split_products
 from hardlook.networks.loading import load_state_dict
 from hardlook.rclicks.cost import count_parameters, find_networks
 

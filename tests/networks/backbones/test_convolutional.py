@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from triton_tests import DEVICE, NEEDS_TRITON
 
 from hardlook.networks.backbones.convolutional import Conv32F, Conv64F, ConvolutionBlock, activate
-from hardlook.networks.fused_norm import fuse_norms
+from hardlook.networks.kernels.fused_norm import fuse_norms
 
 __all__ = ["kernels"]
 

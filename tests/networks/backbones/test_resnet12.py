@@ -9,7 +9,7 @@ from torch import nn
 from triton_tests import NEEDS_TRITON
 
 from hardlook.networks.backbones.resnet12 import Block, DropBlock, ResNet12, ScaledConvolution
-from hardlook.networks.fused_norm import fuse_norms
+from hardlook.networks.kernels.fused_norm import fuse_norms
 
 __all__ = ["kernels"]
 

@@ -16,7 +16,7 @@ from hardlook.networks.few_shot.boil import Boil
 from hardlook.networks.few_shot.maml import Maml
 from hardlook.networks.few_shot.metal import Metal
 from hardlook.networks.few_shot.method import Episodes
-from hardlook.networks.task_convolutions import TorchOperations
+from hardlook.networks.kernels.task_convolutions import TorchOperations
 
 WAYS = 3
 
@@ -300,7 +300,7 @@ def test_conv32f_has_the_same_blocks(chosen):
 @NEEDS_TRITON
 @pytest.mark.skipif(DEVICE.type == "cpu", reason="no GPU here, and Triton's interpreter takes ten seconds")
 def test_kernels_adapt_as_torch_does(monkeypatch):
-    from hardlook.networks.task_kernels import TritonOperations
+    from hardlook.networks.kernels.task_kernels import TritonOperations
 
     network = build(Maml, channels=16, pixels=1, steps=1, inner_rate=0.1, slope=0.1)
     episodes = make_episodes(tasks=1, shots=1, queries=2, sides=(17, 16))

@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from triton_tests import DEVICE
 
 from hardlook.networks.interactive import predictors
-from hardlook.networks.interactive.gpu_inference import GpuOptions, prepare
+from hardlook.networks.interactive.gpu.inference import GpuOptions, prepare
 from hardlook.networks.interactive.predictor_settings import PUBLISHED, Cascade, PredictorSettings, ZoomIn
 from hardlook.networks.interactive.predictors import Course, Predictor, send, stack_padded
 from hardlook.networks.interactive.ritm import RITM

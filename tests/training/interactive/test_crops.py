@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from hardlook.training.images.segmentation_images import Transforms, pack_images  # noqa: E402
 from hardlook.training.interactive.crops import (  # noqa: E402
     Objects,
     change_colours,
@@ -12,7 +13,6 @@ from hardlook.training.interactive.crops import (  # noqa: E402
     draw_object_crops,
     fit_objects,
 )
-from hardlook.training.segmentation_images import Transforms, pack_images  # noqa: E402
 
 
 def make_objects(rng, count):

@@ -98,7 +98,7 @@ class TrainedModel:
         """(N, 3, size, size) float32 on the device, cut out of the centre and scaled as in training."""
         import torch
 
-        from hardlook.training.colours import scale_colours
+        from hardlook.training.images.colours import scale_colours
 
         margin = (self.stored - self.size) // 2
         inside = slice(margin, margin + self.size)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hardlook.networks.fused_layers import attend, draw_masks, normalize
-from hardlook.networks.split_products import SplitWeight
+from hardlook.networks.kernels.fused_layers import attend, draw_masks, normalize
+from hardlook.networks.kernels.split_products import SplitWeight
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -32,16 +32,16 @@ from hardlook.models.interactive.sam_frame import SamFrame
 from hardlook.models.interactive.sam_session import SamSession, check_device_and_batch, decode_prompts, open_network
 from hardlook.models.roles import Image
 from hardlook.models.torch_inference import Precision, exact_inference
-from hardlook.networks.fused_layers import find_kernels as find_step_kernels
 from hardlook.networks.gpu import (
     CudaGraphs,
     copy_without_weights,
     replace_channel_norms,
     replace_transposed_convolutions,
 )
+from hardlook.networks.kernels.fused_layers import find_kernels as find_step_kernels
+from hardlook.networks.kernels.split_products import find_kernels as find_product_kernels
+from hardlook.networks.kernels.split_products import replace_linear_layers, state_of
 from hardlook.networks.loading import load_into, load_state_dict
-from hardlook.networks.split_products import find_kernels as find_product_kernels
-from hardlook.networks.split_products import replace_linear_layers, state_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -100,8 +100,8 @@ class SamNetwork:
     """A SamModel or SamHQModel on its device, ready to open images; on a GPU its decoder is replayed as CUDA graphs.
 
     With `split_products` a Hopper GPU (H100, H200) computes large products of float32 from three of half precision
-    (`hardlook.networks.split_products`), with errors like float32's. That takes as much memory as the weights, beside
-    these (ViT-H: 2.5 GB). Elsewhere the option changes nothing. The given network stays as it is.
+    (`hardlook.networks.kernels.split_products`), with errors like float32's. That takes as much memory as the weights,
+    beside these (ViT-H: 2.5 GB). Elsewhere the option changes nothing. The given network stays as it is.
 
     Its weights may be changed, in place or by others, between images: images are then opened anew. What is prepared
     follows changes that torch counts (`state_of`) and those of a tensor's norm, which fused optimizers and writes to

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hardlook.networks.fused_norm import FusedNorm, is_plain
+from hardlook.networks.kernels.fused_norm import FusedNorm, is_plain
 
 
 def activate(slope: float) -> nn.Module:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.fused_norm import FusedNorm, is_plain
+from hardlook.networks.kernels.fused_norm import FusedNorm, is_plain
 
 WIDTHS = (64, 160, 320, 640)
 SLOPE = 0.1

@@ -3,7 +3,7 @@
 All parameters of a task are one row. A step on the supports' loss L is row <- row - rates * grad L(row). Going back
 through it, the gradient g of the outer loss by the row becomes g - H (rates * g), where H are L's second derivatives:
 as H is symmetric, H v is the tangent of grad L along v. So every operation of a step is computed once more with its
-tangent (`hardlook.networks.task_convolutions` has the formulas), and all that is kept of a step are its maps.
+tangent (`hardlook.networks.kernels.task_convolutions` has the formulas), and all that is kept of a step are its maps.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from torch.nn import functional
 from hardlook.networks.backbones.convolutional import Conv32F, Conv64F, ConvolutionBlock
 from hardlook.networks.few_shot.method import Episodes
 from hardlook.networks.gpu import is_observed
-from hardlook.networks.task_convolutions import PATCH, Block, Operations, Tangent
-from hardlook.networks.task_kernels import find_operations
+from hardlook.networks.kernels.task_convolutions import PATCH, Block, Operations, Tangent
+from hardlook.networks.kernels.task_kernels import find_operations
 
 ALIGNED = 16
 """Every tensor in a row starts at a multiple of it, as kernels read several numbers at once."""

@@ -20,7 +20,7 @@ from torch.nn import functional
 from hardlook.networks.gpu import is_observed
 from hardlook.networks.interactive.click_maps import Click, flip_clicks, pack_clicks
 from hardlook.networks.interactive.focus import Focus, Region, choose_region
-from hardlook.networks.interactive.gpu_inference import GpuNetwork, GpuOptions, prepare
+from hardlook.networks.interactive.gpu.inference import GpuNetwork, GpuOptions, prepare
 from hardlook.networks.interactive.predictor_settings import PredictorSettings, Size
 from hardlook.networks.interactive.zoom_in import (
     SECOND_PASS_BELOW,
@@ -78,7 +78,7 @@ class Predictor:
 
     With `pad`, inputs of different sizes are padded to one where the network can tell the picture from the padding:
     the answers are the same, and a GPU is used better; on a CPU it takes longer. `gpu` says what is done for speed
-    there (`gpu_inference`), with the parameters that the network has at each prediction; with
+    there (`gpu.inference`), with the parameters that the network has at each prediction; with
     `GpuOptions(layers=False)` the network runs as it is.
     """
 

@@ -111,8 +111,8 @@ def prepare_objects(
     options: ObjectDataOptions, recipe: InteractiveRecipe, start: StartProgress | None = None
 ) -> InteractiveData:
     """Images and maps of objects, decoded, no larger than the recipe's crops can use."""
+    from hardlook.training.images.segmentation_images import pack_images
     from hardlook.training.interactive.trainee import InteractiveData
-    from hardlook.training.segmentation_images import pack_images
 
     sources, kind = _list_sources(options)
     kept, counts = _leave_out(sources, options)

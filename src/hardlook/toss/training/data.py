@@ -138,8 +138,8 @@ def _select_by_list(images: Sequence[LabelledImage], path: Path) -> list[Labelle
 
 def prepare_data(options: OneShotDataOptions, recipe: OneShotRecipe, start: StartProgress | None = None) -> OneShotData:
     """Images, class maps and classes of a fold, decoded, none larger than the recipe's images."""
+    from hardlook.training.images.segmentation_images import pack_images
     from hardlook.training.one_shot import OneShotData
-    from hardlook.training.segmentation_images import pack_images
 
     opened = open_images(options.paths, options.labels, options.split)
     classes = tuple(opened.source.classes)

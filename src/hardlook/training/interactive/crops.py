@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hardlook.training.segmentation_images import Matrices, Sizes, Transforms
+from hardlook.training.images.segmentation_images import Matrices, Sizes, Transforms
 
 EXPANSION = 1.4  # of the object's box, as in the zoom-in of the evaluation
 LEAST_SHARE = 0.4  # of the image's longer side: 200 of 500 pixels in the evaluation

@@ -34,13 +34,13 @@ from hardlook.training.folder import (
     make_identity,
     train_in_folder,
 )
+from hardlook.training.images.segmentation_images import IGNORED, LabelledImages, Transforms, sample_points
 from hardlook.training.interactive.crops import Objects, change_colours, draw_colours, draw_object_crops, fit_objects
 from hardlook.training.interactive.losses import compute_interactive_loss
 from hardlook.training.interactive.recipes import InteractiveRecipe
 from hardlook.training.loop import Calls, SingleStageTrainee, Stage, StepLoss, place_marks
 from hardlook.training.optimisers import build_from_groups
 from hardlook.training.recipes import Budget, StagePlan, plan_stage
-from hardlook.training.segmentation_images import IGNORED, LabelledImages, Transforms, sample_points
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]

@@ -10,10 +10,11 @@ import triton_loops  # noqa: E402, F401
 from triton_tests import DEVICE, NEEDS_TRITON  # noqa: E402
 
 from hardlook.errors import RunWarning  # noqa: E402
-from hardlook.networks import fused_layers, fused_norm, split_products, task_kernels  # noqa: E402
-from hardlook.networks.interactive import gpu_convolutions, gpu_norms  # noqa: E402
-from hardlook.networks.triton_kernels import check_close, try_kernels  # noqa: E402
-from hardlook.training import fused_augmentation  # noqa: E402
+from hardlook.networks.interactive.gpu import convolutions as gpu_convolutions  # noqa: E402
+from hardlook.networks.interactive.gpu import norms as gpu_norms  # noqa: E402
+from hardlook.networks.kernels import fused_layers, fused_norm, split_products, task_kernels  # noqa: E402
+from hardlook.networks.kernels.triton_kernels import check_close, try_kernels  # noqa: E402
+from hardlook.training.images import fused_augmentation  # noqa: E402
 
 HERE = torch.empty(0, device=DEVICE).device
 

@@ -6,9 +6,10 @@ import triton_loops  # noqa: F401
 from random_click_networks import make_simpleclick
 from triton_tests import DEVICE, NEEDS_TRITON
 
-from hardlook.networks.interactive import gpu_norms, gpu_simpleclick
 from hardlook.networks.interactive.click_maps import pack_clicks
-from hardlook.networks.interactive.gpu_simpleclick import RowsSimpleClick
+from hardlook.networks.interactive.gpu import norms as gpu_norms
+from hardlook.networks.interactive.gpu import simpleclick as gpu_simpleclick
+from hardlook.networks.interactive.gpu.simpleclick import RowsSimpleClick
 
 COURSES = [[(5, 7, True), (20, 20, False)], [(9, 15, True)], [(10, 10, False), (3, 16, True), (21, 3, True)]]
 

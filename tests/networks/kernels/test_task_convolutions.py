@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from hardlook.networks.task_convolutions import PATCH, TorchOperations
+from hardlook.networks.kernels.task_convolutions import PATCH, TorchOperations
 
 EPSILON = 1e-3
 NEAR = {"rtol": 1e-9, "atol": 1e-10}

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hardlook.networks.task_convolutions import PATCH, Block, Tangent, TorchOperations
-from hardlook.networks.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
+from hardlook.networks.kernels.task_convolutions import PATCH, Block, Tangent, TorchOperations
+from hardlook.networks.kernels.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from torch.nn import functional
 from torch.nn.modules.module import _has_any_global_hook
 
 from hardlook.networks.gpu import is_observed
-from hardlook.networks.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
+from hardlook.networks.kernels.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
 
 PARTS = 1024
 """At most so many programs each sum a part of the rows; their sums are added in one fixed order."""

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardlook.networks.interactive.hrnet import Frame
-from hardlook.networks.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
+from hardlook.networks.kernels.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
 
 MOST = 2**30
 """Elements of a map from which on the kernels' indices, which are sums of two, might not fit into 32 bits."""

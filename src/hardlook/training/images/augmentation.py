@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hardlook.training.colours import DEVIATION, MEAN, jitter_colours, scale_colours
-from hardlook.training.fused_augmentation import augment_at_once
+from hardlook.training.images.colours import DEVIATION, MEAN, jitter_colours, scale_colours
+from hardlook.training.images.fused_augmentation import augment_at_once
 
 JITTER = 0.4
 _ORDERS = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))

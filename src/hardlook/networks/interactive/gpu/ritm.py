@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.interactive.gpu_convolutions import Folded, convolve, enlarge, fold, load_kernels, pack
+from hardlook.networks.interactive.gpu.convolutions import Folded, convolve, enlarge, fold, load_kernels, pack
 from hardlook.networks.interactive.hrnet import BasicBlock, Bottleneck, ExchangeModule, Frame, HRNet, gather_object
 from hardlook.networks.interactive.ritm import MEAN, RITM, STD, Scale
 

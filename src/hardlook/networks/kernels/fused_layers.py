@@ -10,7 +10,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from hardlook.networks.gpu import is_observed
-from hardlook.networks.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
+from hardlook.networks.kernels.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
 
 if TYPE_CHECKING:
     from torch import Tensor, device, nn

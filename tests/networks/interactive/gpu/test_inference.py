@@ -12,12 +12,14 @@ from random_click_networks import make_ritm, make_simpleclick
 from torch import nn
 from triton_tests import DEVICE
 
-from hardlook.networks.interactive import gpu_inference, gpu_ritm, gpu_simpleclick
 from hardlook.networks.interactive.click_maps import pack_clicks
-from hardlook.networks.interactive.gpu_inference import GpuNetwork, GpuOptions, prepare
+from hardlook.networks.interactive.gpu import inference as gpu_inference
+from hardlook.networks.interactive.gpu import ritm as gpu_ritm
+from hardlook.networks.interactive.gpu import simpleclick as gpu_simpleclick
+from hardlook.networks.interactive.gpu.inference import GpuNetwork, GpuOptions, prepare
 from hardlook.networks.interactive.ritm import RITM
 from hardlook.networks.interactive.simpleclick import SimpleClick
-from hardlook.networks.split_products import replace_linear_layers
+from hardlook.networks.kernels.split_products import replace_linear_layers
 
 COURSES = [[(5, 7, True), (20, 20, False)], [(9, 15, True)]]
 NEEDS_GPU = pytest.mark.skipif(DEVICE.type != "cuda", reason="no GPU here")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.interactive.gpu_norms import add_and_normalise, load_kernels, merge_levels, normalise_group
+from hardlook.networks.interactive.gpu.norms import add_and_normalise, load_kernels, merge_levels, normalise_group
 from hardlook.networks.interactive.plain_vit import (
     Block,
     count_windows,

@@ -19,14 +19,14 @@ from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook
 from torch.overrides import TorchFunctionMode
 
-from hardlook.networks import split_products
 from hardlook.networks.gpu import CudaGraphs
-from hardlook.networks.interactive.gpu_convolutions import read_tf32
-from hardlook.networks.interactive.gpu_ritm import FoldedRITM
-from hardlook.networks.interactive.gpu_simpleclick import RowsSimpleClick
+from hardlook.networks.interactive.gpu.convolutions import read_tf32
+from hardlook.networks.interactive.gpu.ritm import FoldedRITM
+from hardlook.networks.interactive.gpu.simpleclick import RowsSimpleClick
 from hardlook.networks.interactive.ritm import RITM
 from hardlook.networks.interactive.simpleclick import SimpleClick
-from hardlook.networks.triton_kernels import on_device_of
+from hardlook.networks.kernels import split_products
+from hardlook.networks.kernels.triton_kernels import on_device_of
 
 
 @dataclass(frozen=True)

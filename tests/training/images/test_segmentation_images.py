@@ -8,8 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from hardlook.errors import OptionError  # noqa: E402
-from hardlook.training import segmentation_images as module  # noqa: E402
-from hardlook.training.segmentation_images import (  # noqa: E402
+from hardlook.training.images import segmentation_images as module  # noqa: E402
+from hardlook.training.images.segmentation_images import (  # noqa: E402
     Transforms,
     blur,
     draw_transforms,

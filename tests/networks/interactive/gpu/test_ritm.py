@@ -5,10 +5,11 @@ import torch
 from random_click_networks import make_ritm
 from triton_tests import DEVICE
 
-from hardlook.networks.interactive import gpu_convolutions, gpu_ritm
 from hardlook.networks.interactive.click_maps import pack_clicks
-from hardlook.networks.interactive.gpu_convolutions import ConvolutionKernels
-from hardlook.networks.interactive.gpu_ritm import FoldedRITM
+from hardlook.networks.interactive.gpu import convolutions as gpu_convolutions
+from hardlook.networks.interactive.gpu import ritm as gpu_ritm
+from hardlook.networks.interactive.gpu.convolutions import ConvolutionKernels
+from hardlook.networks.interactive.gpu.ritm import FoldedRITM
 
 COURSES = [[(5, 7, True), (20, 30, False)], [(9, 15, True)], [(10, 10, False), (3, 16, True), (30, 3, True)]]
 SIZES = [(33, 45), (21, 40), (32, 17)]

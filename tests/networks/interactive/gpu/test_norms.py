@@ -7,8 +7,8 @@ from torch import nn
 from torch.nn import functional
 from triton_tests import DEVICE, NEEDS_TRITON
 
-from hardlook.networks.interactive import gpu_norms
-from hardlook.networks.interactive.gpu_norms import (
+from hardlook.networks.interactive.gpu import norms as gpu_norms
+from hardlook.networks.interactive.gpu.norms import (
     NormKernels,
     add_and_normalise,
     build_kernels,

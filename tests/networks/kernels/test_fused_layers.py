@@ -11,8 +11,8 @@ from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 from triton_tests import DEVICE, NEEDS_TRITON  # noqa: E402
 
-from hardlook.networks import fused_layers  # noqa: E402
-from hardlook.networks.fused_layers import Kernels, attend, draw_masks, find_kernels, normalize  # noqa: E402
+from hardlook.networks.kernels import fused_layers  # noqa: E402
+from hardlook.networks.kernels.fused_layers import Kernels, attend, draw_masks, find_kernels, normalize  # noqa: E402
 
 NEEDS_GPU = pytest.mark.skipif(DEVICE.type != "cuda", reason="no GPU here")
 INFINITY, NAN = math.inf, math.nan

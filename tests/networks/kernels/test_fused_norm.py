@@ -13,8 +13,8 @@ from torch.nn.modules.module import register_module_forward_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 from triton_tests import DEVICE, NEEDS_TRITON
 
-from hardlook.networks import fused_norm
-from hardlook.networks.fused_norm import FusedNorm, Kernels, fuse_norms, is_plain
+from hardlook.networks.kernels import fused_norm
+from hardlook.networks.kernels.fused_norm import FusedNorm, Kernels, fuse_norms, is_plain
 
 HALVES = (torch.float16, torch.bfloat16)
 

@@ -9,10 +9,10 @@ import triton_loops  # noqa: F401
 from triton_tests import DEVICE, NEEDS_TRITON
 
 from hardlook.randomness import generator
-from hardlook.training import fused_augmentation
-from hardlook.training.augmentation import JITTER, Draws, ImageStore, draw_augmentations
-from hardlook.training.colours import DEVIATION, MEAN
-from hardlook.training.fused_augmentation import augment_at_once, build_kernel
+from hardlook.training.images import fused_augmentation
+from hardlook.training.images.augmentation import JITTER, Draws, ImageStore, draw_augmentations
+from hardlook.training.images.colours import DEVIATION, MEAN
+from hardlook.training.images.fused_augmentation import augment_at_once, build_kernel
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import PIL.ImageEnhance
 import torch
 
 from hardlook.randomness import generator
-from hardlook.training.augmentation import Draws, ImageStore, draw_augmentations
-from hardlook.training.colours import DEVIATION, MEAN, jitter_colours, scale_colours
+from hardlook.training.images.augmentation import Draws, ImageStore, draw_augmentations
+from hardlook.training.images.colours import DEVIATION, MEAN, jitter_colours, scale_colours
 
 ENHANCERS = (PIL.ImageEnhance.Brightness, PIL.ImageEnhance.Contrast, PIL.ImageEnhance.Color)
 

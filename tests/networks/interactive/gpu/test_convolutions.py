@@ -12,8 +12,8 @@ from torch import nn
 from torch.nn import functional
 from triton_tests import DEVICE, NEEDS_TRITON
 
-from hardlook.networks.interactive import gpu_convolutions
-from hardlook.networks.interactive.gpu_convolutions import (
+from hardlook.networks.interactive.gpu import convolutions as gpu_convolutions
+from hardlook.networks.interactive.gpu.convolutions import (
     ConvolutionKernels,
     build_kernels,
     choose_tiles,

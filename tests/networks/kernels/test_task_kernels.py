@@ -5,8 +5,8 @@ import torch
 import triton_loops  # noqa: F401 (before Triton is imported)
 from triton_tests import DEVICE, NEEDS_TRITON
 
-from hardlook.networks import task_kernels
-from hardlook.networks.task_convolutions import PATCH, TorchOperations
+from hardlook.networks.kernels import task_kernels
+from hardlook.networks.kernels.task_convolutions import PATCH, TorchOperations
 
 pytestmark = NEEDS_TRITON
 TASKS, SLOPE, EPSILON = 2, 0.1, 1e-3

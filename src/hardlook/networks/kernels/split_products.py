@@ -30,7 +30,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hardlook.networks.gpu import is_observed
-from hardlook.networks.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
+from hardlook.networks.kernels.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

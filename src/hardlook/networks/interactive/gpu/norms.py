@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardlook.networks.interactive.gpu_convolutions import MOST
-from hardlook.networks.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
+from hardlook.networks.interactive.gpu.convolutions import MOST
+from hardlook.networks.kernels.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 """Of the maps that the kernels read; they compute in float32."""

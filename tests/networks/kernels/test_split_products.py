@@ -19,9 +19,9 @@ from torch.nn import functional  # noqa: E402
 from triton_tests import DEVICE, NEEDS_TRITON  # noqa: E402
 
 from hardlook.models.torch_inference import exact_inference  # noqa: E402
-from hardlook.networks import split_products  # noqa: E402
 from hardlook.networks.gpu import copy_without_weights  # noqa: E402
-from hardlook.networks.split_products import (  # noqa: E402
+from hardlook.networks.kernels import split_products  # noqa: E402
+from hardlook.networks.kernels.split_products import (  # noqa: E402
     LEAST_ROWS,
     WIDEST,
     Block,

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from hardlook.networks.gpu import is_observed
-from hardlook.networks.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
-from hardlook.training.colours import DEVIATION, MEAN, jitter_colours, scale_colours
+from hardlook.networks.kernels.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
+from hardlook.training.images.colours import DEVIATION, MEAN, jitter_colours, scale_colours
 
 LARGEST = 128
 """Pixels along a side of the largest crop: one program keeps a whole image in its registers."""

@@ -1,0 +1,1 @@
+"""RITM and SimpleClick prepared for inference on a GPU."""

@@ -1,0 +1,1 @@
+"""Parts of networks as kernels for GPUs, in Triton's language, and the same in torch for everywhere else."""
