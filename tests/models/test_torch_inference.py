@@ -36,3 +36,17 @@ def test_an_error_inside_leaves_no_trace():
     with pytest.raises(ValueError, match="inside"), exact_inference():
         raise ValueError("inside")
     assert switches() == before
+
+
+@pytest.mark.skipif(not hasattr(torch.backends.cudnn, "conv"), reason="torch has no fp32_precision")
+def test_a_user_may_have_set_torch_s_newer_switches():
+    conv, matmul = torch.backends.cudnn.conv, torch.backends.cuda.matmul
+    before = conv.fp32_precision, torch.backends.fp32_precision
+    conv.fp32_precision = torch.backends.fp32_precision = "ieee"
+    try:
+        with exact_inference("tf32"):
+            assert conv.fp32_precision == matmul.fp32_precision == "tf32"
+        assert conv.fp32_precision == matmul.fp32_precision == "ieee"
+    finally:
+        conv.fp32_precision, torch.backends.fp32_precision = before
+    test_full_precision_inside_and_what_was_set_before_afterwards()

@@ -21,6 +21,8 @@ from hardlook.networks.gpu import (  # noqa: E402
     build_upscaling,
     copy_without_weights,
     is_observed,
+    multiplying,
+    read_tf32,
     replace_channel_norms,
     replace_transposed_convolutions,
 )
@@ -339,3 +341,73 @@ def test_an_upscaling_refers_to_the_convolution_without_owning_it():
     layer = build_upscaling(plain)
     assert layer.replaced_layers == (plain,) and list(layer.modules()) == [layer]
     assert sorted(layer.state_dict()) == ["bias", "product"] and not list(layer.parameters())
+
+
+NEWER = pytest.mark.skipif(not hasattr(torch.backends.cudnn, "conv"), reason="torch has no fp32_precision")
+
+
+@contextmanager
+def set_precision(owner, value):
+    before = owner.fp32_precision
+    owner.fp32_precision = value
+    try:
+        yield
+    finally:
+        owner.fp32_precision = before
+
+
+def test_what_torch_may_round_is_read():
+    matmul = torch.backends.cuda.matmul
+    before = matmul.allow_tf32
+    try:
+        for products in (True, False):
+            matmul.allow_tf32 = products
+            for convolutions in (True, False):
+                with torch.backends.cudnn.flags(enabled=True, allow_tf32=convolutions):
+                    assert read_tf32() == (products, convolutions)
+    finally:
+        matmul.allow_tf32 = before
+
+
+@NEWER
+def test_what_torch_may_round_is_read_where_its_older_names_are_errors():
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = read_tf32()
+    with cudnn.flags(enabled=True, allow_tf32=False):
+        assert read_tf32() == (before.products, False)
+        with set_precision(cudnn.conv, "tf32"):
+            with pytest.raises(RuntimeError):
+                assert cudnn.allow_tf32
+            assert read_tf32() == (before.products, True)
+        with set_precision(matmul, "tf32"):
+            with pytest.raises(RuntimeError):
+                assert matmul.allow_tf32
+            assert read_tf32() == (True, False)
+            with set_precision(cudnn.conv, "tf32"):
+                assert read_tf32() == (True, True)
+        assert not cudnn.allow_tf32
+    assert read_tf32() == before
+
+
+@pytest.mark.parametrize("rounded", [True, False])
+def test_how_torch_multiplies_is_set_and_set_back(rounded):
+    cudnn = torch.backends.cudnn
+    before = read_tf32(), cudnn.benchmark, cudnn.deterministic
+    with pytest.raises(KeyError), multiplying(rounded=rounded, benchmark=True, deterministic=True):
+        assert read_tf32() == (rounded, rounded) and cudnn.benchmark and cudnn.deterministic
+        raise KeyError
+    assert (read_tf32(), cudnn.benchmark, cudnn.deterministic) == before
+
+
+@NEWER
+@pytest.mark.parametrize("rounded", [True, False])
+def test_how_torch_multiplies_is_set_where_its_older_names_are_errors(rounded):
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    for owner, value in ((cudnn.conv, "tf32"), (matmul, "tf32"), (torch.backends, "ieee"), (cudnn, "ieee")):
+        with set_precision(owner, value):
+            before = [one.fp32_precision for one in (matmul, cudnn.conv, cudnn.rnn)], cudnn.deterministic
+            with multiplying(rounded=rounded, benchmark=False, deterministic=True):
+                assert read_tf32() == (rounded, rounded) and cudnn.deterministic
+            assert ([one.fp32_precision for one in (matmul, cudnn.conv, cudnn.rnn)], cudnn.deterministic) == before
+    with multiplying(rounded=rounded, benchmark=False, deterministic=True):
+        assert cudnn.allow_tf32 == matmul.allow_tf32 == rounded

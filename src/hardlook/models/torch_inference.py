@@ -9,6 +9,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Literal
 
+from hardlook.networks.gpu import multiplying
+
 Precision = Literal["float32", "tf32", "bfloat16"]
 """How a GPU multiplies: all digits of float32, rounded to TF32's three digits, or in bfloat16."""
 
@@ -23,19 +25,12 @@ def exact_inference(precision: Precision = "float32", *, inner_gradients: bool =
     """
     import torch
 
-    # The matrix product has a switch of its own; since torch 2.9 the older one for cuDNN lives in its flags only.
-    before = torch.backends.cuda.matmul.allow_tf32
-    rounded = precision != "float32"
-    torch.backends.cuda.matmul.allow_tf32 = rounded
-    try:
-        with (
-            torch.no_grad() if inner_gradients else torch.inference_mode(),
-            torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=rounded),
-            _autocast(precision),
-        ):
-            yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
+    with (
+        torch.no_grad() if inner_gradients else torch.inference_mode(),
+        multiplying(rounded=precision != "float32", benchmark=False, deterministic=True),
+        _autocast(precision),
+    ):
+        yield
 
 
 @contextlib.contextmanager

@@ -6,12 +6,13 @@ All give the results of the plain network up to the last bits of float32.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -145,6 +146,73 @@ def is_observed() -> bool:
     from torch.utils._python_dispatch import _get_current_dispatch_mode
 
     return _get_current_dispatch_mode() is not None
+
+
+class RoundedTypes(NamedTuple):
+    """Which operations a GPU computes in TF32."""
+
+    products: bool
+    convolutions: bool
+
+
+def read_tf32() -> RoundedTypes:
+    """What is set now, by torch's older names or by `fp32_precision`: each refuses to tell what only the other can."""
+    import torch
+
+    matmul: Any = torch.backends.cuda.matmul
+    cudnn: Any = torch.backends.cudnn
+    try:
+        products = matmul.allow_tf32
+    except RuntimeError:
+        products = matmul.fp32_precision == "tf32"
+    try:
+        convolutions = cudnn.allow_tf32
+    except RuntimeError:
+        convolutions = cudnn.conv.fp32_precision == "tf32"
+    return RoundedTypes(products, convolutions)
+
+
+@contextlib.contextmanager
+def multiplying(*, rounded: bool, benchmark: bool, deterministic: bool) -> Iterator[None]:
+    """float32 multiplies in TF32 on a GPU if `rounded`, else with all digits; what was set before is set again.
+
+    `benchmark` and `deterministic` are cuDNN's.
+    """
+    import torch
+
+    matmul: Any = torch.backends.cuda.matmul
+    cudnn: Any = torch.backends.cudnn
+    try:
+        before, _ = matmul.allow_tf32, cudnn.allow_tf32
+    except RuntimeError:  # somebody has used torch's newer names, and the older ones no longer tell
+        with _multiplying_by_newer_names(rounded, benchmark, deterministic):
+            yield
+        return
+    # The matrix product has a switch of its own; since torch 2.9 the older one for cuDNN lives in its flags only.
+    matmul.allow_tf32 = rounded
+    try:
+        with cudnn.flags(enabled=True, benchmark=benchmark, deterministic=deterministic, allow_tf32=rounded):
+            yield
+    finally:
+        matmul.allow_tf32 = before
+
+
+@contextlib.contextmanager
+def _multiplying_by_newer_names(rounded: bool, benchmark: bool, deterministic: bool) -> Iterator[None]:
+    import torch
+
+    cudnn: Any = torch.backends.cudnn
+    precision = "tf32" if rounded else "ieee"
+    changes = [(one, "fp32_precision", precision) for one in (torch.backends.cuda.matmul, cudnn.conv, cudnn.rnn)]
+    changes += [(cudnn, "benchmark", benchmark), (cudnn, "deterministic", deterministic), (cudnn, "enabled", True)]
+    before = [getattr(one, name) for one, name, _ in changes]
+    try:
+        for one, name, value in changes:
+            setattr(one, name, value)
+        yield
+    finally:
+        for (one, name, _), value in zip(changes, before, strict=True):
+            setattr(one, name, value)
 
 
 class CudaGraphs:

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from hardlook.errors import MissingExtra, OptionError
+from hardlook.networks.gpu import multiplying
 from hardlook.networks.kernels.fused_norm import fuse_norms
 
 Precision = Literal["float32", "tf32", "bfloat16", "float16"]
@@ -98,11 +99,6 @@ def multiplying_in(precision: str | None) -> Iterator[None]:
     if precision is None:
         yield
         return
-    before = torch.backends.cuda.matmul.allow_tf32
     rounded = precision != "float32"
-    torch.backends.cuda.matmul.allow_tf32 = rounded
-    try:
-        with torch.backends.cudnn.flags(enabled=True, benchmark=rounded, deterministic=not rounded, allow_tf32=rounded):
-            yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
+    with multiplying(rounded=rounded, benchmark=rounded, deterministic=not rounded):
+        yield

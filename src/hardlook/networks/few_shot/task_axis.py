@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from hardlook.networks.backbones.convolutional import Conv32F, Conv64F, ConvolutionBlock
 from hardlook.networks.few_shot.method import Episodes
-from hardlook.networks.gpu import is_observed
+from hardlook.networks.gpu import is_observed, read_tf32
 from hardlook.networks.kernels.task_convolutions import PATCH, Block, Operations, Tangent
 from hardlook.networks.kernels.task_kernels import find_operations
 
@@ -50,7 +50,7 @@ def choose_operations(network: nn.Module, backbone: Conv64F, *images: Tensor) ->
             return None
     if channels not in (16, 32, 64) or dtypes not in ({torch.float32}, {torch.bfloat16}):
         return None
-    return find_operations(images[0].device, dtypes.pop(), channels, torch.backends.cudnn.allow_tf32)
+    return find_operations(images[0].device, dtypes.pop(), channels, read_tf32().convolutions)
 
 
 def find_channels(backbone: Conv64F) -> int:

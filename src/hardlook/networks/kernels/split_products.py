@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from hardlook.networks.gpu import is_observed
+from hardlook.networks.gpu import is_observed, read_tf32
 from hardlook.networks.kernels.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class SplitWeight:
             or input.numel() < LEAST_ROWS * width
             or torch.is_grad_enabled()
             or torch.is_autocast_enabled(input.device.type)
-            or torch.backends.cuda.matmul.allow_tf32
+            or read_tf32().products
             or torch._C._are_functorch_transforms_active()
             or is_observed()
         ):

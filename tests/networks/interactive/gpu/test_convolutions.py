@@ -22,7 +22,6 @@ from hardlook.networks.interactive.gpu.convolutions import (
     fold,
     load_kernels,
     pack,
-    read_tf32,
 )
 from hardlook.networks.interactive.hrnet import Frame
 
@@ -275,37 +274,6 @@ def set_precision(owner, value):
         yield
     finally:
         owner.fp32_precision = before
-
-
-def test_what_torch_may_round_is_read():
-    matmul = torch.backends.cuda.matmul
-    before = matmul.allow_tf32
-    try:
-        for products in (True, False):
-            matmul.allow_tf32 = products
-            for convolutions in (True, False):
-                with torch.backends.cudnn.flags(enabled=True, allow_tf32=convolutions):
-                    assert read_tf32() == (products, convolutions)
-    finally:
-        matmul.allow_tf32 = before
-
-
-@NEWER
-def test_what_torch_may_round_is_read_where_its_older_names_are_errors():
-    assert read_tf32() == (False, False)
-    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
-    with set_precision(cudnn.conv, "tf32"):
-        with pytest.raises(RuntimeError):
-            assert cudnn.allow_tf32
-        assert read_tf32() == (False, True)
-    with set_precision(matmul, "tf32"):
-        with pytest.raises(RuntimeError):
-            assert matmul.allow_tf32
-        assert read_tf32() == (True, False)
-        with set_precision(cudnn.conv, "tf32"):
-            assert read_tf32() == (True, True)
-    assert read_tf32() == (False, False)
-    assert not cudnn.allow_tf32
 
 
 @NEEDS_TRITON

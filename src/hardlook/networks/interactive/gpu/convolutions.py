@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from hardlook.networks.gpu import read_tf32
 from hardlook.networks.interactive.hrnet import Frame
 from hardlook.networks.kernels.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
 
@@ -24,28 +25,6 @@ MOST = 2**30
 
 # Triton's language, which `compile_kernels` puts here.
 tl: Any = None
-
-
-class RoundedTypes(NamedTuple):
-    """Whether torch may round float32 to TF32."""
-
-    products: bool
-    convolutions: bool
-
-
-def read_tf32() -> RoundedTypes:
-    """What is set now, by torch's older names or by `fp32_precision`: each refuses to tell what only the other can."""
-    matmul: Any = torch.backends.cuda.matmul
-    cudnn: Any = torch.backends.cudnn
-    try:
-        products = matmul.allow_tf32
-    except RuntimeError:
-        products = matmul.fp32_precision == "tf32"
-    try:
-        convolutions = cudnn.allow_tf32
-    except RuntimeError:
-        convolutions = cudnn.conv.fp32_precision == "tf32"
-    return RoundedTypes(products, convolutions)
 
 
 class ConvolutionKernels(NamedTuple):

@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook
 from torch.overrides import TorchFunctionMode
 
-from hardlook.networks.gpu import CudaGraphs
-from hardlook.networks.interactive.gpu.convolutions import read_tf32
+from hardlook.networks.gpu import CudaGraphs, read_tf32
 from hardlook.networks.interactive.gpu.ritm import FoldedRITM
 from hardlook.networks.interactive.gpu.simpleclick import RowsSimpleClick
 from hardlook.networks.interactive.ritm import RITM
