@@ -203,8 +203,10 @@ def _multiplying_by_newer_names(rounded: bool, benchmark: bool, deterministic: b
 
     cudnn: Any = torch.backends.cudnn
     precision = "tf32" if rounded else "ieee"
-    changes = [(one, "fp32_precision", precision) for one in (torch.backends.cuda.matmul, cudnn.conv, cudnn.rnn)]
-    changes += [(cudnn, "benchmark", benchmark), (cudnn, "deterministic", deterministic), (cudnn, "enabled", True)]
+    changes: list[tuple[Any, str, Any]] = [
+        *((one, "fp32_precision", precision) for one in (torch.backends.cuda.matmul, cudnn.conv, cudnn.rnn)),
+        *((cudnn, "benchmark", benchmark), (cudnn, "deterministic", deterministic), (cudnn, "enabled", True)),
+    ]
     before = [getattr(one, name) for one, name, _ in changes]
     try:
         for one, name, value in changes:
