@@ -4,6 +4,9 @@
 Every variant is compiled that the trials launch before a GPU uses the kernels (`try_kernels`), by Triton's own compiler
 and assembler; nothing runs. Exit status 1: a kernel does not compile, or takes more shared memory than a block has on
 that architecture.
+
+`python tools/compile_kernels.py --run` tries all kernels on the GPU of this machine, as a process does before it uses
+them, and prints seconds or what is wrong.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -58,7 +62,7 @@ def fill_empty() -> AbstractContextManager[Any]:
     return Filled()
 
 
-def list_trials(architecture: int) -> dict[str, Callable[[], Any]]:
+def list_trials(architecture: int, where: Any = None) -> dict[str, Callable[[], Any]]:
     """The trial of every module that has kernels, by the module's name; they launch all that is used later."""
     import torch
 
@@ -67,7 +71,7 @@ def list_trials(architecture: int) -> dict[str, Callable[[], Any]]:
     from hardlook.networks.kernels import fused_layers, fused_norm, split_products, task_kernels
     from hardlook.training.images import fused_augmentation
 
-    here = torch.device("cpu")
+    here = where or torch.device("cpu")
     trials: dict[str, Callable[[], Any]] = {
         "fused_augmentation": lambda: fused_augmentation.find_kernel(here),
         "fused_layers": lambda: fused_layers.find_kernels(here),
@@ -81,6 +85,26 @@ def list_trials(architecture: int) -> dict[str, Callable[[], Any]]:
         name = f"task_kernels {str(dtype).removeprefix('torch.')}{' rounded' if rounds else ''}"
         trials[name] = lambda dtype=dtype, rounds=rounds: task_kernels.find_operations(here, dtype, 64, rounds)
     return trials
+
+
+def run_trials() -> bool:
+    """Try all kernels on the GPU of this machine; whether all passed."""
+    import warnings
+
+    import torch
+
+    passed = True
+    where = torch.device("cuda", torch.cuda.current_device())
+    architecture = 10 * torch.cuda.get_device_capability(where)[0]
+    for name, trial in list_trials(architecture, where).items():
+        started = time.perf_counter()
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            kernels = trial()
+        reasons = [str(one.message) for one in found] or ["Triton is not installed, or the kernels are switched off"]
+        passed = passed and kernels is not None
+        print(f"{name:<30}", f"{time.perf_counter() - started:.1f} s" if kernels is not None else "; ".join(reasons))
+    return passed
 
 
 def compile_all(architecture: int) -> list[dict[str, Any]]:
@@ -146,7 +170,10 @@ def main() -> None:
     parser.add_argument("--architectures", nargs="+", type=int, choices=kinds, default=kinds, metavar="SM")
     parser.add_argument("--json", action="store_true", help="print rows as JSON, one list per architecture")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--run", action="store_true", help="try all kernels on the GPU of this machine")
     chosen = parser.parse_args()
+    if chosen.run:
+        sys.exit(0 if run_trials() else 1)
     if chosen.one:
         print(json.dumps(compile_all(chosen.one)))
         return
