@@ -20,7 +20,7 @@ HERE = torch.empty(0, device=DEVICE).device
 
 
 def try_operations(dtype, precision="ieee"):
-    return lambda where: task_kernels._try_operations(where, dtype, 32, precision)
+    return lambda where: task_kernels._try_operations(where, dtype, 16, precision)
 
 
 TRIALS = {
