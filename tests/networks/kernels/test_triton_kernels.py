@@ -9,11 +9,11 @@ torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 import triton_loops  # noqa: E402, F401
 from triton_tests import DEVICE, NEEDS_TRITON  # noqa: E402
 
-from hardlook.errors import RunWarning  # noqa: E402
+from hardlook.errors import ModelError, RunWarning  # noqa: E402
 from hardlook.networks.interactive.gpu import convolutions as gpu_convolutions  # noqa: E402
 from hardlook.networks.interactive.gpu import norms as gpu_norms  # noqa: E402
 from hardlook.networks.kernels import fused_layers, fused_norm, split_products, task_kernels  # noqa: E402
-from hardlook.networks.kernels.triton_kernels import check_close, try_kernels  # noqa: E402
+from hardlook.networks.kernels.triton_kernels import Kernel, check_close, try_kernels  # noqa: E402
 from hardlook.training.images import fused_augmentation  # noqa: E402
 
 HERE = torch.empty(0, device=DEVICE).device
@@ -186,6 +186,20 @@ def test_kernels_can_be_switched_off(gpu, monkeypatch, word):
     assert try_kernels(lambda: fail(AssertionError), gpu, "faster steps") is None
     monkeypatch.setenv("HARDLOOK_KERNELS", "on")
     assert try_kernels(lambda: "kernels", gpu, "faster steps") == "kernels"
+
+
+def test_an_error_of_the_compiler_names_the_remedy():
+    class Compiled:
+        __name__ = "_multiply"
+
+        def __getitem__(self, grid):
+            return lambda *given, **options: fail(given[0])
+
+    with pytest.raises(ModelError, match="the kernel _multiply cannot run here: ValueError: too wide") as found:
+        Kernel(Compiled())[(1,)](ValueError("too wide"))
+    assert "HARDLOOK_KERNELS=off" in found.value.remedy
+    with pytest.raises(torch.OutOfMemoryError):
+        Kernel(Compiled())[(1,)](torch.OutOfMemoryError())
 
 
 def test_nothing_is_tried_on_a_processor():

@@ -14,7 +14,7 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hardlook.errors import RunWarning
+from hardlook.errors import ModelError, RunWarning
 
 if TYPE_CHECKING:
     from torch import Tensor, device
@@ -41,8 +41,33 @@ def compile_kernels(*functions: Any, called: Collection[Any] = (), varying: Coll
         _globals_of(one)["tl"] = language
         arguments = signature(one).parameters.items()
         names = [name for name, found in arguments if name in varying and "constexpr" not in str(found.annotation)]
-        kernels.append(triton.jit(one, do_not_specialize=names))
+        kernels.append(Kernel(triton.jit(one, do_not_specialize=names)))
     return tuple(kernels)
+
+
+class Kernel:
+    """A kernel of Triton, launched as `kernel[grid](...)`; an error of its compiler names the remedy."""
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        """What launches it with so many programs."""
+        import torch
+
+        def launch(*given: Any, **options: Any) -> Any:
+            try:
+                return self._compiled[grid](*given, **options)
+            except torch.OutOfMemoryError:
+                raise
+            except Exception as error:
+                name, kind = getattr(self._compiled, "__name__", "?"), type(error).__name__
+                what = f"the kernel {name} cannot run here: {kind}: {error}"
+                raise ModelError(
+                    what, remedy=f"set the environment variable {SWITCH}=off: torch computes then"
+                ) from error
+
+        return launch
 
 
 def _globals_of(function: Any) -> dict[str, Any]:
