@@ -39,6 +39,7 @@ def small_trials(monkeypatch):
     if DEVICE.type == "cpu":
         monkeypatch.setattr(task_kernels, "TRIED", (3, 5, 6))
         monkeypatch.setattr(task_kernels, "LEAST_ROWS", 64)
+        monkeypatch.setattr(gpu_convolutions, "TILES", gpu_convolutions.TILES[:2])
 
 
 @NEEDS_TRITON

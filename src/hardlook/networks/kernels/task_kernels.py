@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hardlook.networks.kernels import triton_kernels
 from hardlook.networks.kernels.task_convolutions import PATCH, Block, Tangent, TorchOperations
 from hardlook.networks.kernels.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
 
@@ -449,7 +450,7 @@ class _Kernels:
             _spread,
             _spread_tangent,
             _weigh,
-            called=(_round,),
+            called=(triton_kernels.round_to_tf32,),
             varying=VARYING,
         )
         self.cut_patches, self.convolve, self.finish, self.add, self.pool, self.pool_tangent = made[:6]
@@ -476,14 +477,6 @@ def _cut_patches(  # type: ignore[no-untyped-def]
     value = tl.load(images + task * rows * 3 + (plane * height + line) * width + column, mask=within, other=0.0)
     place = patches + task * rows * patch + row[:, None] * patch + number[None, :]
     tl.store(place, value.to(patches.dtype.element_ty), mask=(row < rows)[:, None])
-
-
-def _round(value, precision: tl.constexpr):  # type: ignore[no-untyped-def]
-    """A factor of a product in TF32, rounded to its digits, which a tensor core would cut off. NaN stays NaN."""
-    if precision == "tf32" and value.dtype == tl.float32:
-        bits = value.to(tl.int32, bitcast=True) + 0x1000
-        value = tl.where(value == value, (bits & -0x2000).to(tl.float32, bitcast=True), value)
-    return value
 
 
 def _convolve(  # type: ignore[no-untyped-def]
@@ -539,7 +532,8 @@ def _convolve(  # type: ignore[no-untyped-def]
         factor = tl.load(weight + tap * (inputs * channels) + block)
         if transposed:
             factor = tl.trans(factor)
-        total = tl.dot(_round(value, precision), _round(factor, precision), total, input_precision=precision)
+        value, factor = triton_kernels.round_to_tf32(value, precision), triton_kernels.round_to_tf32(factor, precision)
+        total = tl.dot(value, factor, total, input_precision=precision)
     if other is not None:
         other += task * rows * depth
         other_weight += task * stride
@@ -556,7 +550,11 @@ def _convolve(  # type: ignore[no-untyped-def]
             factor = tl.load(other_weight + tap * (inputs * channels) + block)
             if transposed:
                 factor = tl.trans(factor)
-            total = tl.dot(_round(value, precision), _round(factor, precision), total, input_precision=precision)
+            value, factor = (
+                triton_kernels.round_to_tf32(value, precision),
+                triton_kernels.round_to_tf32(factor, precision),
+            )
+            total = tl.dot(value, factor, total, input_precision=precision)
     outer = tl.arange(0, breadth)
     target = task * rows * breadth + row[:, None] * breadth + outer[None, :]
     rounded = total.to(result.dtype.element_ty)
@@ -951,15 +949,18 @@ def _weigh(  # type: ignore[no-untyped-def]
         inside = row < last
         within = inside & (line >= 0) & (line < height)
         place = moved + row[:, None] * channels + own_channels[None, :]
-        gradient = tl.trans(_round(tl.load(place, mask=inside[:, None], other=0.0), precision))
+        gradient = triton_kernels.round_to_tf32(tl.trans(tl.load(place, mask=inside[:, None], other=0.0)), precision)
         place = maps + (row + down * width)[:, None] * inputs + own_inputs[None, :]
         value = tl.load(place, mask=within[:, None], other=0.0)
-        middle = tl.dot(gradient, _round(value, precision), middle, input_precision=precision)
+        value = triton_kernels.round_to_tf32(value, precision)
+        middle = tl.dot(gradient, value, middle, input_precision=precision)
         if taps == 9:
             value = tl.load(place - inputs, mask=(within & (column > 0))[:, None], other=0.0)
-            left = tl.dot(gradient, _round(value, precision), left, input_precision=precision)
+            value = triton_kernels.round_to_tf32(value, precision)
+            left = tl.dot(gradient, value, left, input_precision=precision)
             value = tl.load(place + inputs, mask=(within & (column + 1 < width))[:, None], other=0.0)
-            right = tl.dot(gradient, _round(value, precision), right, input_precision=precision)
+            value = triton_kernels.round_to_tf32(value, precision)
+            right = tl.dot(gradient, value, right, input_precision=precision)
     if other is not None:
         other += task * rows * inputs
         other_moved += task * rows * channels
@@ -970,15 +971,20 @@ def _weigh(  # type: ignore[no-untyped-def]
             inside = row < last
             within = inside & (line >= 0) & (line < height)
             place = other_moved + row[:, None] * channels + own_channels[None, :]
-            gradient = tl.trans(_round(tl.load(place, mask=inside[:, None], other=0.0), precision))
+            gradient = triton_kernels.round_to_tf32(
+                tl.trans(tl.load(place, mask=inside[:, None], other=0.0)), precision
+            )
             place = other + (row + down * width)[:, None] * inputs + own_inputs[None, :]
             value = tl.load(place, mask=within[:, None], other=0.0)
-            middle = tl.dot(gradient, _round(value, precision), middle, input_precision=precision)
+            value = triton_kernels.round_to_tf32(value, precision)
+            middle = tl.dot(gradient, value, middle, input_precision=precision)
             if taps == 9:
                 value = tl.load(place - inputs, mask=(within & (column > 0))[:, None], other=0.0)
-                left = tl.dot(gradient, _round(value, precision), left, input_precision=precision)
+                value = triton_kernels.round_to_tf32(value, precision)
+                left = tl.dot(gradient, value, left, input_precision=precision)
                 value = tl.load(place + inputs, mask=(within & (column + 1 < width))[:, None], other=0.0)
-                right = tl.dot(gradient, _round(value, precision), right, input_precision=precision)
+                value = triton_kernels.round_to_tf32(value, precision)
+                right = tl.dot(gradient, value, right, input_precision=precision)
     partial += ((task * parts + part) * taps + group * 3) * (inputs * channels)
     block = own_inputs[:, None] * channels + own_channels[None, :]
     if taps == 9:

@@ -28,7 +28,8 @@ SWITCH = "HARDLOOK_KERNELS"
 def compile_kernels(*functions: Any, called: Collection[Any] = (), varying: Collection[str] = ()) -> tuple[Any, ...]:
     """The functions as kernels, compiled at their first launch; `called` are functions that kernels call.
 
-    For other values of the arguments named in `varying` nothing is compiled anew. Without Triton: ImportError.
+    A function of another module has to be called as an attribute of that module, which is imported. For other values of
+    the arguments named in `varying` nothing is compiled anew. Without Triton: ImportError.
     """
     triton, language = import_module("triton"), import_module("triton.language")
     for one in called:
@@ -122,3 +123,18 @@ def on_device_of(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
     import torch
 
     return torch.cuda.device(tensor.device) if tensor.is_cuda else contextlib.nullcontext()
+
+
+# Triton's language, which `compile_kernels` puts here.
+tl: Any = None
+
+
+def round_to_tf32(value, precision: tl.constexpr):  # type: ignore[no-untyped-def]
+    """A factor of a product in TF32, rounded to its digits, which a tensor core would cut off; for kernels to call.
+
+    NaN stays: its bits, which may all be 1, would overflow.
+    """
+    if precision == "tf32" and value.dtype == tl.float32:
+        nearest = (value.to(tl.int32, bitcast=True) + 0x1000) & -0x2000
+        value = tl.where(value == value, nearest.to(tl.float32, bitcast=True), value)
+    return value

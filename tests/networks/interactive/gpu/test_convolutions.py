@@ -141,15 +141,15 @@ def test_every_tile_gives_the_same(monkeypatch, outputs):
 @pytest.mark.parametrize("pixels", [1, 1000, 10**5, 10**7])
 def test_tiles_are_of_sizes_that_tensor_cores_have(pixels, outputs):
     tiles = choose_tiles(pixels, outputs)
-    for name, value in tiles.items():
+    for name, value in tiles._asdict().items():
         assert name == "num_stages" or value & (value - 1) == 0, "a power of 2"
-    assert tiles["tall"] >= 64
-    assert min(tiles["wide"], tiles["deep"]) >= 16
+    assert tiles.tall >= 64
+    assert min(tiles.wide, tiles.deep) >= 16
     # At most 64 of a thread's 255 registers for the sums, and blocks that fit into the shared memory of every GPU.
-    assert tiles["tall"] * tiles["wide"] <= 64 * 32 * tiles["num_warps"]
-    assert 4 * tiles["num_stages"] * tiles["deep"] * (tiles["tall"] + tiles["wide"]) <= 48 * 1024
+    assert tiles.tall * tiles.wide <= 64 * 32 * tiles.num_warps
+    assert 4 * tiles.num_stages * tiles.deep * (tiles.tall + tiles.wide) <= 48 * 1024
     if outputs >= 64 and pixels < 10**4:
-        assert tiles["tall"] * tiles["wide"] <= 64 * 64, "small ones are for more processors"
+        assert tiles.tall * tiles.wide <= 64 * 64, "small ones are for more processors"
 
 
 @pytest.mark.parametrize("by_kernel", BY)
@@ -282,14 +282,14 @@ def test_kernels_are_tried_and_used_where_torchs_older_names_are_errors(monkeypa
     rounds = []
     kernel = gpu_convolutions._convolve_by_kernel
     monkeypatch.setattr(
-        gpu_convolutions, "_convolve_by_kernel", lambda *given: rounds.append(given[-1]) or kernel(*given)
+        gpu_convolutions, "_convolve_by_kernel", lambda *given: rounds.append(given[-2]) or kernel(*given)
     )
     monkeypatch.setattr(gpu_convolutions, "check_close", lambda *given: None)
     monkeypatch.setattr(gpu_convolutions, "build_kernels", lambda: NOTHING)
     with set_precision(torch.backends.cudnn.conv, "tf32"):
         assert gpu_convolutions._try_maps(DEVICE) is NOTHING
         convolve(torch.zeros(1, 4, 2, 2), fold(nn.Conv2d(4, 4, 1)), make_frame([(2, 2)], (2, 2)), kernels=NOTHING)
-    assert rounds == [False, True, False, True, DEVICE.type == "cuda"]
+    assert rounds == [False, True] * len(gpu_convolutions.TILES) + [DEVICE.type == "cuda"]
 
 
 @pytest.mark.parametrize("by_kernel", BY)

@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from hardlook.networks.gpu import read_tf32
 from hardlook.networks.interactive.hrnet import Frame
+from hardlook.networks.kernels import triton_kernels
 from hardlook.networks.kernels.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
 
 MOST = 2**30
@@ -39,7 +40,8 @@ def build_kernels() -> ConvolutionKernels:
     # Crops have many sizes: none of them is worth a kernel of its own.
     sides = {"height", "width", "new_height", "new_width", "count"}
     channels = {"inputs4", "outputs4", "channels4", "shift4"}
-    return ConvolutionKernels(*compile_kernels(_convolve, _enlarge, varying=sides | channels))
+    called = (triton_kernels.round_to_tf32,)
+    return ConvolutionKernels(*compile_kernels(_convolve, _enlarge, called=called, varying=sides | channels))
 
 
 @functools.cache
@@ -57,17 +59,21 @@ def _try_maps(where: torch.device) -> ConvolutionKernels:
 
     size = (9, 11)
     frame = Frame(torch.tensor([[9, 11], [7, 5]], device=where), size)
-    # Channels for both widths of a tile.
-    for inputs, outputs in ((20, 36), (36, 64)):
+    # Every tile of `choose_tiles`; kernels of 1 x 1 and 3 x 3, both strides, with and without what is added.
+    for number, tiles in enumerate(TILES):
+        inputs, outputs, side, stride = (20, 36, 1, 1) if number % 3 == 2 else (36, 40, 3, 1 + number % 3)
         x = frame.clear(draw(2, inputs, *size))
-        plain = nn.Conv2d(inputs, outputs, 3, padding=1, device="meta")
-        layer = pack(draw(outputs, inputs, 3, 3), draw(outputs), plain, 4)
+        plain = nn.Conv2d(inputs, outputs, side, stride, side // 2, device="meta")
+        layer = pack(draw(outputs, inputs, side, side), draw(outputs), plain, 4)
         wide = pack(layer.weight.double(), layer.bias.double(), plain, 4)
-        added = draw(2, outputs, *size)
+        exact = convolve(x.double(), wide, frame, slope=0.1)
+        added = None if number % 2 else draw(*exact.shape)
+        if added is not None:
+            exact = convolve(x.double(), wide, frame, slope=0.1, added=added.double())
         # Rounding is off by 3e-4, operands that are cut off by 7e-4.
         for rounds, most in ((False, 1e-5), (True, 5e-4)):
-            found = convolve(x, layer, frame, slope=0.1, added=added, kernels=kernels, rounds=rounds)
-            exact = convolve(x.double(), wide, frame, slope=0.1, added=added.double())
+            settings = {"kernels": kernels, "rounds": rounds, "tiles": tiles}
+            found = convolve(x, layer, frame, slope=0.1, added=added, **settings)
             check_close(found, exact, most, "a convolution")
     small, halved = (5, 6), frame.clear(draw(2, 20, *size))[:, :, ::2, ::2]
     added = draw(2, 20, *size)
@@ -75,6 +81,19 @@ def _try_maps(where: torch.device) -> ConvolutionKernels:
     assert tuple(halved.shape[2:]) == small
     check_close(found, enlarge(halved.double(), size, frame, slope=0.0, added=added.double()), 1e-5, "an enlarged map")
     return kernels
+
+
+class Tiles(NamedTuple):
+    """How many pixels, channels and terms of a sum a block of threads takes at once, and how many threads it has."""
+
+    tall: int
+    wide: int
+    num_warps: int = 4
+    deep: int = 16
+    num_stages: int = 3
+
+
+TILES = (Tiles(64, 32), Tiles(128, 64, 8), Tiles(64, 64), Tiles(128, 32), Tiles(64, 128, 8))
 
 
 @dataclass(frozen=True)
@@ -129,17 +148,18 @@ def convolve(
     shift: Tensor | None = None,
     kernels: ConvolutionKernels | None = None,
     rounds: bool | None = None,
+    tiles: Tiles | None = None,
 ) -> Tensor:
     """The convolution of x (B, C, h, w), plus `added` of the result's shape, negative values times `slope`.
 
     With a frame x has zeros wherever no picture is, and so has the result. `shift` (B, outputs) stands in place of the
     bias where that differs from picture to picture. `rounds` says whether the kernel rounds to TF32; by default it does
-    where cuDNN may.
+    where cuDNN may. `tiles` are those of `choose_tiles` if none are given.
     """
     whole = x.dtype == torch.float32 and x.shape[1] % 4 == 0 and len(layer.weight) % 4 == 0
     if kernels is not None and frame is not None and whole and not torch.is_autocast_enabled(x.device.type):
         rounds = x.is_cuda and read_tf32().convolutions if rounds is None else rounds
-        found = _convolve_by_kernel(x, layer, frame, slope, added, shift, kernels, rounds)
+        found = _convolve_by_kernel(x, layer, frame, slope, added, shift, kernels, rounds, tiles)
         if found is not None:
             return found
     bias = layer.bias if shift is None else None
@@ -171,6 +191,7 @@ def _convolve_by_kernel(
     shift: Tensor | None,
     kernels: ConvolutionKernels,
     rounds: bool,
+    tiles: Tiles | None,
 ) -> Tensor | None:
     """The same; None where a map is too large."""
     side, step, edge = layer.weight.shape[2], layer.stride, layer.padding
@@ -184,8 +205,8 @@ def _convolve_by_kernel(
     found = _new_map(x, (count, outputs, rows, columns))
     if added is not None:
         added = added.contiguous(memory_format=torch.channels_last)
-    tiles = choose_tiles(pixels, outputs)
-    grid = (-(-pixels // tiles["tall"]), -(-outputs // tiles["wide"]))
+    tiles = tiles or choose_tiles(pixels, outputs)
+    grid = (-(-pixels // tiles.tall), -(-outputs // tiles.wide))
     with on_device_of(x):
         kernels.convolve[grid](
             x,
@@ -208,19 +229,19 @@ def _convolve_by_kernel(
             edge=edge,
             adds=added is not None,
             precision="tf32" if rounds else "tf32x3",
-            **tiles,
+            **tiles._asdict(),
         )
     return found
 
 
-def choose_tiles(pixels: int, outputs: int) -> dict[str, int]:
-    """How many pixels, channels and terms of a sum a block of threads takes at once, and how many threads it has."""
+def choose_tiles(pixels: int, outputs: int) -> Tiles:
+    """One of `TILES`."""
     # A tile of 32 wastes least of 18, 36 and 144 channels; one of 128 reads the input least often.
     wide = 32 if outputs <= 36 else 128 if outputs % 128 == 0 else 64
     tall = 128 if wide < 128 else 64
     if pixels // tall * -(-outputs // wide) < 264:  # fewer than two blocks for each processor of an H200
         tall, wide = 64, min(wide, 64)
-    return {"tall": tall, "wide": wide, "deep": 16, "num_warps": 8 if tall * wide >= 8192 else 4, "num_stages": 3}
+    return next(one for one in TILES if (one.tall, one.wide) == (tall, wide))
 
 
 def _new_map(x: Tensor, shape: tuple[int, int, int, int]) -> Tensor:
@@ -276,13 +297,8 @@ def _convolve(  # type: ignore[no-untyped-def]
             mask=(channel < outputs)[None, :] & (term < inputs)[:, None],
             other=0.0,
         )
-        if precision == "tf32":
-            # Tensor cores cut off the last 13 bits; after half a unit is added that is rounding. NaN stays: its bits,
-            # which may all be 1, would overflow.
-            nearest = (left.to(tl.int32, bitcast=True) + 0x1000) & -0x2000
-            left = tl.where(left == left, nearest.to(tl.float32, bitcast=True), left)
-            nearest = (right.to(tl.int32, bitcast=True) + 0x1000) & -0x2000
-            right = tl.where(right == right, nearest.to(tl.float32, bitcast=True), right)
+        left = triton_kernels.round_to_tf32(left, precision)
+        right = triton_kernels.round_to_tf32(right, precision)
         total = tl.dot(left, right, total, input_precision=precision)
     kept = real[:, None] & (channel < outputs)[None, :]
     total += tl.load(bias + (picture * shift4 * 4)[:, None] + channel[None, :], mask=kept, other=0.0)
