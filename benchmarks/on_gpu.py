@@ -1,4 +1,4 @@
-"""All measurements that need a GPU, one after the other, each in a process of its own with a limit.
+"""Measurements of the kernels for GPUs and of the networks that use them, each in its own process with a time limit.
 
   python benchmarks/on_gpu.py --out measured
   python benchmarks/on_gpu.py --out measured --seconds 540 --only trials rclicks maml

@@ -63,7 +63,10 @@ def fill_empty() -> AbstractContextManager[Any]:
 
 
 def list_trials(architecture: int, where: Any = None) -> dict[str, Callable[[], Any]]:
-    """The trial of every module that has kernels, by the module's name; they launch all that is used later."""
+    """The trial of every module that has kernels, by the module's name.
+
+    Kernels for sizes and settings that no trial has are not compiled here.
+    """
     import torch
 
     from hardlook.networks.interactive.gpu import convolutions as gpu_convolutions

@@ -411,3 +411,22 @@ def test_how_torch_multiplies_is_set_where_its_older_names_are_errors(rounded):
             assert ([one.fp32_precision for one in (matmul, cudnn.conv, cudnn.rnn)], cudnn.deterministic) == before
     with multiplying(rounded=rounded, benchmark=False, deterministic=True):
         assert cudnn.allow_tf32 == matmul.allow_tf32 == rounded
+
+
+@pytest.mark.parametrize("name", ["highest", "high", "medium"])
+def test_a_named_precision_of_products_is_set_back(name):
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        with multiplying(rounded=True, benchmark=False, deterministic=True):
+            assert read_tf32().products
+        assert torch.get_float32_matmul_precision() == name
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def test_shapes_that_seldom_come_back_are_forgotten():
+    graphs = CudaGraphs(keep, warm_ups=3, most=1)
+    for rows in range(1, 40):
+        graphs("a", torch.zeros(rows))
+    assert len(graphs._uses) == 16

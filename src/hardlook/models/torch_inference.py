@@ -20,8 +20,8 @@ def exact_inference(precision: Precision = "float32", *, inner_gradients: bool =
     """No gradients, and one algorithm for a shape; what was set before is set again afterwards.
 
     With `float32` the numbers are the same alone and in a batch; the other precisions are for speed, on a GPU.
-    Autocast is off, or that of `bfloat16`, whatever was set before. With `inner_gradients` a network may differentiate
-    within its call, as those do that adapt to supports.
+    Autocast is off, except with `bfloat16`, whatever was set outside. With `inner_gradients` a network may
+    differentiate within its call, as those do that adapt to supports.
     """
     import torch
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
@@ -148,6 +149,11 @@ def is_observed() -> bool:
     return _get_current_dispatch_mode() is not None
 
 
+def is_switched_off(variable: str) -> bool:
+    """Whether an environment variable says "off", "no" or "0"."""
+    return os.environ.get(variable, "").lower() in ("off", "no", "0")
+
+
 class RoundedTypes(NamedTuple):
     """Which operations a GPU computes in TF32."""
 
@@ -156,7 +162,7 @@ class RoundedTypes(NamedTuple):
 
 
 def read_tf32() -> RoundedTypes:
-    """What is set now, by torch's older names or by `fp32_precision`: each refuses to tell what only the other can."""
+    """The present setting by torch's older names, or by `fp32_precision`, after whose use the older ones may raise."""
     import torch
 
     matmul: Any = torch.backends.cuda.matmul
@@ -183,7 +189,7 @@ def multiplying(*, rounded: bool, benchmark: bool, deterministic: bool) -> Itera
     matmul: Any = torch.backends.cuda.matmul
     cudnn: Any = torch.backends.cudnn
     try:
-        before, _ = matmul.allow_tf32, cudnn.allow_tf32
+        before, _, named = matmul.allow_tf32, cudnn.allow_tf32, torch.get_float32_matmul_precision()
     except RuntimeError:  # somebody has used torch's newer names, and the older ones no longer tell
         with _multiplying_by_newer_names(rounded, benchmark, deterministic):
             yield
@@ -195,6 +201,8 @@ def multiplying(*, rounded: bool, benchmark: bool, deterministic: bool) -> Itera
             yield
     finally:
         matmul.allow_tf32 = before
+        if named == "medium":  # which neither value of the switch stands for
+            torch.set_float32_matmul_precision(named)
 
 
 @contextlib.contextmanager
@@ -221,10 +229,10 @@ class CudaGraphs:
     """A function of CUDA tensors, replayed as one CUDA graph per combination of shapes.
 
     A network of many small steps spends more time on launching them than on computing. The first `warm_ups` calls with
-    the same `key` and shapes run as usual, the next one is recorded, and all later ones are replayed: the same kernels
-    on the same shapes, so the same bits. At most `most` graphs are kept; they share their memory. While a mode such as
-    torch's FLOP counter watches, the function is called, and the call does not count. It is called, too, for shapes
-    for which memory did not suffice when they were to be recorded. Threads wait for each other. A copy has no graphs.
+    the same `key` and shapes run as usual; the next one is recorded, and later ones are replayed: the same kernels on
+    the same shapes, so the same bits. At most `most` graphs are kept, the latest used; they share their memory. Under a
+    dispatch mode such as torch's FLOP counter, and for shapes whose recording ran out of memory, the function is called
+    instead. Threads take turns. A copy starts without graphs.
     """
 
     _recording = threading.RLock()
@@ -260,6 +268,8 @@ class CudaGraphs:
         if place in self._graphs:
             return True
         self._uses[place] = self._uses.get(place, 0) + 1
+        if len(self._uses) > 16 * self._most:  # shapes that seldom come back
+            del self._uses[next(one for one in self._uses if one != place and one not in self._graphs)]
         if self._uses[place] <= self._warm_ups or place in self._too_large:
             return False
         try:

@@ -124,7 +124,7 @@ class FewShotTrainee:
     """A few-shot method to the training loop."""
 
     replays = True
-    """Steps may be CUDA graphs (`step_graphs`): no method counts steps in Python, and DropBlocks do so in a tensor."""
+    """Steps may be replayed as CUDA graphs (`step_graphs`): no loss depends on a count in Python."""
 
     def __init__(
         self,

@@ -298,9 +298,9 @@ def estimate_images(
 ) -> int:
     """How many images can be trained on in so many seconds: some steps of each stage and one validation are timed.
 
-    They run as in the loop, in its `precision` and as CUDA graphs where it replays such. `cost` is the time of a step
-    by those of the steps that were tried; by default the shortest, since the first step also compiles and allocates.
-    The trainee's module is changed by it: give it a copy.
+    Forward and backward passes run as in the loop, in its `precision` and as CUDA graphs where it replays such; the
+    optimiser is not timed. `cost` is the time of a step by those of the steps that were tried; by default the shortest,
+    since the first step also compiles and allocates. The trainee's module is changed by it: give it a copy.
     """
     wait: Callable[[], None] = torch.cuda.synchronize if fabric.device.type == "cuda" else lambda: None
     costs = []
@@ -315,19 +315,24 @@ def estimate_images(
 
     replays = may_replay(trainee, fabric, precision)
     tried += (WARM_UPS + 1) * replays
-    with multiplying_in(precision):
+    cuda = [fabric.device] if fabric.device.type == "cuda" else []
+    with torch.random.fork_rng(devices=cuda), multiplying_in(precision):
         for stage, plan in zip(stages, plans, strict=True):
             trainee.start_stage(stage)
             arrange_network(trainee.module, fabric.device, precision)
             trainee.module.train()
-            replayed, times = StepGraphs(run, trainee.module) if replays else run, []
+            step = StepGraphs(run, trainee.module) if replays else run
+            times = []
             last = min(plan.first + tried, plan.last)
-            for parts in trainee.draw_batches(plan.first, last, 0, int(fabric.world_size)):
+            batches = trainee.draw_batches(plan.first, last, 0, int(fabric.world_size))
+            for number, parts in zip(range(plan.first, last), batches, strict=True):
+                if (seed := trainee.start_step(number, 0)) is not None:
+                    torch.manual_seed(seed)
                 trainee.module.zero_grad(set_to_none=True)
                 wait()
                 before = time.perf_counter()
                 for batch in parts:
-                    (replayed if len(parts) == 1 else run)(batch)
+                    (step if len(parts) == 1 else run)(batch)
                 wait()
                 times.append(time.perf_counter() - before)
             costs.append(cost(times))

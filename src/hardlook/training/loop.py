@@ -231,7 +231,7 @@ class _Loop:
         first = self.reached.step
         rate = 0.0
         module.train()
-        # Those of the stage before, of parameters that this one keeps as they are: clipping would count them.
+        # Gradients that the stage before left, of parameters that this one does not train, would count in clipping.
         module.zero_grad(set_to_none=True)
         batches = trainee.draw_batches(first, stage.last, self.rank, self.world)
         for step, parts in zip(range(first, stage.last), batches, strict=True):

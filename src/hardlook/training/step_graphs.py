@@ -1,15 +1,14 @@
 """Forward and backward pass of a training step, replayed as a CUDA graph.
 
-A step of a small network is a thousand kernels, which a processor starts more slowly than a GPU runs them; a graph
-starts them all at once. Recorded are the kernels, not the Python that started them: a step may be replayed if nothing
-in it depends on numbers that Python knows and that change from step to step. Whoever asks for graphs vouches for that,
-and some replays are checked: the step is also run as it is, on the same weights and random numbers.
+A small network's step is about a thousand kernels, which a processor launches more slowly than a GPU runs them; a
+graph launches them all at once. It records kernels, not Python, so a step may be replayed only if nothing in it depends
+on Python numbers that change from step to step. The trainee's class declares this (`replays`), and some replays are
+checked against the step itself, on the same weights and random numbers.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -19,13 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from hardlook.errors import RunError, RunWarning
+from hardlook.networks.gpu import is_switched_off
 
 WARM_UPS = 3
 """Steps of a shape that run as they are before one is recorded: kernels are compiled and chosen in them."""
 CHECKED = (1, 10, 100, 1_000, 10_000)
 """The replays of a graph that are checked."""
 MOST_OFF = 1e-2
-"""By so much of its length a gradient may differ, beside twice what two runs of the step differ by."""
+"""A gradient may differ by this share of its norm, plus twice the difference of two plain runs."""
 SWITCH = "HARDLOOK_GRAPHS"
 """The environment variable that switches graphs of training steps off."""
 
@@ -35,7 +35,7 @@ def may_replay(trainee: Any, fabric: Any, precision: str | None) -> bool:
 
     The scaler of float16 changes with the gradients, which Python looks at.
     """
-    vouched = bool(getattr(trainee, "replays", False)) and os.environ.get(SWITCH, "").lower() not in ("off", "0", "no")
+    vouched = bool(getattr(trainee, "replays", False)) and not is_switched_off(SWITCH)
     return vouched and int(fabric.world_size) == 1 and fabric.device.type == "cuda" and precision != "float16"
 
 
@@ -108,7 +108,7 @@ class StepGraphs:
                 if off <= allowed:
                     off = 0.0
                     break
-        except torch.OutOfMemoryError:
+        except torch.cuda.OutOfMemoryError:
             pass  # nothing to compare with: a graph and a run of the step do not fit side by side
         self._restore(state)
         if torch.cuda.is_available():
@@ -210,7 +210,7 @@ class StepGraphs:
 def measure_difference(found: Sequence[Tensor], exact: Sequence[Tensor]) -> float:
     """The largest difference of a tensor, of its length or of a hundredth of all tensors' length if that is more.
 
-    Infinite where there are more tensors, other shapes, or whole numbers that differ.
+    Infinite for another number of tensors, other shapes, and whole numbers that differ.
 
     >>> measure_difference([torch.tensor([3.0, 4.5])], [torch.tensor([3.0, 4.0])])
     0.1
@@ -284,7 +284,7 @@ def detach(value: Any) -> Any:
 
 
 def describe(value: Any) -> Hashable:
-    """What a recorded step takes for given: shapes and types of tensors, and all else as it is.
+    """What a recorded step assumes: shapes and types of tensors, and all else as it is.
 
     >>> describe({"rows": torch.zeros(2, 3), "tasks": 1})
     (('rows', ((2, 3), torch.float32, 'cpu')), ('tasks', 1))

@@ -51,10 +51,8 @@ def predict_exactly(network, embeddings, points, labels, boxes, previous, severa
 
 
 def build_decoder(network, *, split=False):
-    decoder = SamMaskDecoder(network, split_products=split)
     with torch.inference_mode():
-        decoder.prepare(network.get_image_wide_positional_embeddings())
-    return decoder
+        return SamMaskDecoder(network, network.get_image_wide_positional_embeddings(), split_products=split)
 
 
 def check(found, expected):
@@ -91,9 +89,8 @@ def test_answers_are_those_of_the_whole_network(network, several, previous, coun
 def test_maps_need_not_be_square(network):
     """Rows and columns are not exchanged."""
     embeddings, positions = (draw(1, tiny_sam.CHANNELS, 3, 5, seed=seed).double() for seed in (8, 9))
-    decoder, given = SamMaskDecoder(network), double(make_prompts(2, 2, False, True, 3, 5))
+    decoder, given = SamMaskDecoder(network, positions), double(make_prompts(2, 2, False, True, 3, 5))
     with torch.inference_mode():
-        decoder.prepare(positions)
         check(decoder.decode(embeddings, *given, True), decode_prompts(network, embeddings, positions, *given, True))
 
 
@@ -107,15 +104,14 @@ def test_without_clicks_and_boxes_the_network_s_own_tokens_remain(network):
         )
 
 
-def test_other_positions_take_the_place_of_those_before(network):
-    decoder, embeddings = build_decoder(network), draw(1, tiny_sam.CHANNELS, CELLS, CELLS).double()
-    given = double(make_prompts(2, 2, False, False))
+def test_positions_count(network):
+    embeddings, given = draw(1, tiny_sam.CHANNELS, CELLS, CELLS).double(), double(make_prompts(2, 2, False, False))
+    others = draw(1, tiny_sam.CHANNELS, CELLS, CELLS, seed=4).double()
     with torch.inference_mode():
-        before = decoder.decode(embeddings, *given, True)[0]
-        decoder.prepare(draw(1, tiny_sam.CHANNELS, CELLS, CELLS, seed=4).double())
-        assert not torch.allclose(decoder.decode(embeddings, *given, True)[0], before, atol=1e-2)
-        decoder.prepare(network.get_image_wide_positional_embeddings())
-        assert torch.equal(decoder.decode(embeddings, *given, True)[0], before)
+        found = build_decoder(network).decode(embeddings, *given, True)[0]
+        other = SamMaskDecoder(network, others).decode(embeddings, *given, True)
+        assert not torch.allclose(other[0], found, atol=1e-2)
+        check(other, decode_prompts(network, embeddings, others, *given, True))
 
 
 @pytest.mark.parametrize("previous", [True, False], ids=["previous", "no previous"])
@@ -132,12 +128,11 @@ def test_autocast_rounds_as_the_network_does(network):
     """Positions are prepared in float32, whatever their type."""
     network = copy.deepcopy(network).float()
     embeddings, given = draw(1, tiny_sam.CHANNELS, CELLS, CELLS), make_prompts(2, 2, False, True)
-    decoder = SamMaskDecoder(network)
     exact = predict_exactly(network, embeddings, *given, True)
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
         positions = network.get_image_wide_positional_embeddings()
         assert positions.dtype == torch.bfloat16
-        decoder.prepare(positions)
+        decoder = SamMaskDecoder(network, positions)
         assert all(one.joint.table.dtype == torch.float32 for one in decoder._layers)
         found = decoder.decode(embeddings, *given, True)
         plain = decode_prompts(network, embeddings, positions, *given, True)

@@ -400,6 +400,21 @@ def test_weights_are_split_once_and_again_when_they_change(emulated, splits):
     check(5)
 
 
+def test_other_memory_of_a_weight_at_the_same_place_is_split_anew(emulated, splits):
+    """`double` and `float` replace it, and an allocator may give the place again, which is not counted as a change."""
+    emulated.split = split
+    memory, rows = np.ones((3, 8), np.float32), torch.ones(4, 8)
+    layer, states = build_split_linear(nn.Linear(8, 3, bias=False)), []
+    layer.weight.data = torch.from_numpy(memory)
+    with torch.no_grad():
+        for value in (1.0, 2.0):
+            memory[:] = value  # unseen by torch
+            layer.weight.data = torch.from_numpy(memory)
+            states.append(state_of(layer.weight))
+            assert torch.equal(layer(rows), torch.full((4, 3), 8 * value))
+    assert states[0] == states[1] and len(splits) == 2
+
+
 def test_another_weight_at_the_same_place_is_split_anew(emulated, splits):
     memory, rows = np.ones((3, 8), np.float32), torch.ones(4, 8)
     layer = build_split_linear(nn.Linear(8, 3, bias=False))

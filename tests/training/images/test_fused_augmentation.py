@@ -148,7 +148,7 @@ def test_other_images_are_left_to_torch(monkeypatch, change, size):
     monkeypatch.setattr(fused_augmentation, "find_kernel", lambda where: pytest.fail("the kernel was asked for"))
     images, draws = change(make_images(2, 8)), draw_augmentations(generator(0, "test"), 2, 1).to(DEVICE)
     rows = torch.arange(2, device=DEVICE)
-    given = (draws.corner, draws.mirrored, draws.factors, draws.order, (MEAN, DEVIATION))
+    given = (draws.corner, draws.mirrored, draws.factors, draws.order)
     assert augment_at_once(images, size, rows, *given) is None
     if size <= 6:
         assert ImageStore(images, size).augment(rows, draws).shape == (2, 3, size, size)
@@ -160,7 +160,7 @@ def test_draws_elsewhere_are_left_to_torch(monkeypatch):
     given = [torch.arange(2, device=DEVICE), draws.corner, draws.mirrored, draws.factors, draws.order]
     for number, one in enumerate(given):
         moved = [*given[:number], one.to("meta"), *given[number + 1 :]]
-        assert augment_at_once(make_images(2, 8), 6, *moved, (MEAN, DEVIATION)) is None
+        assert augment_at_once(make_images(2, 8), 6, *moved) is None
 
 
 def test_without_a_gpu_torch_computes():

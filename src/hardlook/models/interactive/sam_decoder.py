@@ -26,10 +26,9 @@ class Product:
     """A linear layer over maps: `weight` (N, K), `bias` (N,) and a table of the positions' share, added to each map."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, *, split: bool) -> None:
-        self.weight, self.bias, self.table = weight.contiguous(), bias, None
+        self.weight, self.bias = weight.contiguous(), bias
+        self.table: Tensor | None = None
         self._split = SplitWeight() if split else None
-
-    table: Tensor | None
 
     def __call__(self, maps: Tensor) -> Tensor:
         """Map (P, cells, K) to (P, cells, N)."""
@@ -53,9 +52,12 @@ class _Layer:
 
 
 class SamMaskDecoder:
-    """Answers of the `prompt_encoder` and the `mask_decoder` of a SamModel with the released structure."""
+    """Answers of the `prompt_encoder` and the `mask_decoder` of a SamModel with the released structure.
 
-    def __init__(self, network: Any, *, split_products: bool = False) -> None:
+    `positions` (1, C, h, w) are the image's.
+    """
+
+    def __init__(self, network: Any, positions: Tensor, *, split_products: bool = False) -> None:
         import torch
 
         self.prompts, self.decoder = network.prompt_encoder, network.mask_decoder
@@ -78,9 +80,10 @@ class SamMaskDecoder:
         )
         with torch.inference_mode():
             self._tokens = torch.cat([self.decoder.iou_token.weight, self.decoder.mask_tokens.weight])
+            self._compute_tables(positions)
 
-    def prepare(self, positions: Tensor) -> None:
-        """Compute the share of the image's positions (1, C, h, w) in all products, once."""
+    def _compute_tables(self, positions: Tensor) -> None:
+        """The share of the image's positions in all products, once."""
         import torch
         from torch.nn.functional import linear
 
@@ -174,12 +177,15 @@ class SamMaskDecoder:
 def is_released_structure(network: Any) -> bool:
     """Whether `SamMaskDecoder` computes what the network does: a SamModel in whose decoder nothing was changed.
 
-    Nor may something listen to its layers, since many of them are not called, or attention be a function of others.
+    Nor may hooks listen to its layers, since many of them are not called, or attention be a function of others. Hooks
+    that are registered later are not seen.
     """
     import torch
 
     kind = type(network)
     if (kind.__module__, kind.__qualname__) != ("transformers.models.sam.modeling_sam", "SamModel"):
+        return False
+    if torch.nn.modules.module._has_any_global_hook():  # type: ignore[no-untyped-call]
         return False
     if network.config.mask_decoder_config._attn_implementation not in ("sdpa", "eager"):
         return False

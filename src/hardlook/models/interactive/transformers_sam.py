@@ -51,8 +51,8 @@ class Sam:
     """SAM from `path`: a folder in transformers' layout, or a file such as sam_vit_h_4b8939.pth.
 
     `multimask` and `previous` are the prompt policy; `batch` is the most prompts in one forward pass. `precision` is
-    float32, or on a GPU tf32 or bfloat16, which are faster and round more. With `split_products` a GPU computes the
-    products of float32 on its tensor cores where that is as exact (`SamNetwork`).
+    float32, or on a GPU tf32 or bfloat16, which are faster and round more. With `split_products` a
+    Hopper GPU computes large products of float32 on its tensor cores, with errors like float32's (`SamNetwork`).
     """
 
     family: ClassVar[str] = "sam"
@@ -103,10 +103,9 @@ class SamNetwork:
     (`hardlook.networks.kernels.split_products`), with errors like float32's. That takes as much memory as the weights,
     beside these (ViT-H: 2.5 GB). Elsewhere the option changes nothing. The given network stays as it is.
 
-    Its weights may be changed, in place or by others, between images: images are then opened anew. What is prepared
-    follows changes that torch counts (`state_of`) and those of a tensor's norm, which fused optimizers and writes to
-    `.data` change. Of what torch does not count, a change of signs or order alone stays unseen, or one that float32
-    rounds off the norm.
+    Its weights may be changed in place or replaced between images; open images again afterwards. Changes that torch
+    counts (`state_of`) are noticed, and others (fused optimizers, writes to `.data`) where they change a tensor's norm.
+    Not noticed is an uncounted change that keeps the norm, such as one of signs or order, or one too small for float32.
     """
 
     def __init__(self, network: Any, precision: Precision = "float32", *, split_products: bool = True) -> None:
@@ -145,15 +144,13 @@ class SamNetwork:
         if self._weights[1] == states:
             return
         self._decode = self.decoder = None  # their memory is free before the next are made
+        with exact_inference():
+            self.positions = given.get_image_wide_positional_embeddings()
         if self._is_on_gpu:
-            self.network, self.decoder = prepare_decoder(given, split_products=self._split)
+            self.network, self.decoder = prepare_decoder(given, self.positions, split_products=self._split)
         # Not a method, which would keep this object and all that it has prepared until garbage is collected.
         decode = functools.partial(_decode, self.network, self.decoder)
         self._decode = CudaGraphs(decode) if self._is_on_gpu else decode
-        with exact_inference():
-            self.positions = self.network.get_image_wide_positional_embeddings()
-            if self.decoder is not None:
-                self.decoder.prepare(self.positions)
         # As long as their memory is kept, no other tensors are there, and graphs read what they were recorded with.
         self._weights = [one.detach() for one in weights], states
 
@@ -183,7 +180,8 @@ class SamNetwork:
     ) -> tuple[Tensor, Tensor]:
         """Logits (P, k, h, w) and predicted IoUs (P, k)."""
         decode: Any = self._decode
-        logits, scores = decode(several, embeddings, self.positions, points, labels, boxes, previous, *intermediate)
+        positions = self.positions if self.decoder is None else None  # it has them already
+        logits, scores = decode(several, embeddings, positions, points, labels, boxes, previous, *intermediate)
         return logits, scores
 
 
@@ -192,7 +190,7 @@ def _decode(
     decoder: SamMaskDecoder | None,
     several: bool,
     embeddings: Tensor,
-    positions: Tensor,
+    positions: Tensor | None,
     points: Tensor,
     labels: Tensor,
     boxes: Tensor | None,
@@ -201,6 +199,7 @@ def _decode(
 ) -> tuple[Tensor, Tensor]:
     if decoder is not None:
         return decoder.decode(embeddings, points, labels, boxes, previous, several)
+    assert positions is not None
     hq_arguments: dict[str, Any] = {}
     if intermediate:
         hq_arguments = {"intermediate_embeddings": list(intermediate), "hq_token_only": False}
@@ -222,7 +221,7 @@ def _measure(tensors: list[Tensor]) -> list[int]:
     return bits
 
 
-def prepare_decoder(network: Any, *, split_products: bool) -> tuple[Any, SamMaskDecoder | None]:
+def prepare_decoder(network: Any, positions: Tensor, *, split_products: bool) -> tuple[Any, SamMaskDecoder | None]:
     """The network with other layers in its prompt encoder and decoder, for a GPU, and what decodes in place of these.
 
     That is None where the decoder is not as released. The given network stays as it is.
@@ -230,7 +229,7 @@ def prepare_decoder(network: Any, *, split_products: bool) -> tuple[Any, SamMask
     prepared: Any = copy_without_weights(network)
     replace_channel_norms(prepared.prompt_encoder)
     if is_released_structure(network):
-        return prepared, SamMaskDecoder(prepared, split_products=split_products)
+        return prepared, SamMaskDecoder(prepared, positions, split_products=split_products)
     replace_transposed_convolutions(prepared.mask_decoder)
     replace_channel_norms(prepared.mask_decoder)
     if split_products:

@@ -197,7 +197,7 @@ class TaskRows:
     """The parameters of a Conv64F, and of a linear layer behind it, as rows (tasks, P), and what is computed of them.
 
     `parts` are the parameters in the order of a row, each with what brings its numbers into their order there, and how
-    many noughts follow.
+    many zeros follow.
     """
 
     def __init__(self, backbone: Conv64F, linear: nn.Linear | None, images: Tensor) -> None:

@@ -50,7 +50,7 @@ class Frame:
         return self._masks[key]
 
     def limit(self, x: Tensor) -> Tensor:
-        """(B, 1, h, w) of the maps' type: infinite where they belong to a picture, 0 elsewhere."""
+        """(B, 1, h, w) of the maps' type: infinity inside each picture, 0 in the padding."""
         key = (x.shape[2], x.shape[3]), x.dtype
         if key not in self._limits:
             mask = self.mask(x)

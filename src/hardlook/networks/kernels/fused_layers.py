@@ -24,7 +24,7 @@ CHANNELS, OF_A_HEAD = (16, 32, 64), (16, 32)
 WIDEST = 1024
 """The most channels of a layer norm that a kernel handles."""
 MOST_ROUNDED = 1e-5
-"""The relative error of a kernel on a GPU that is rounding: float32's is a tenth of it, TF32's the fiftyfold."""
+"""The largest relative error that counts as rounding: about ten times float32's, a fiftieth of TF32's."""
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, heads: int) -> Tensor:

@@ -67,9 +67,9 @@ def split(values: Tensor) -> Parts:
 
     largest = values.abs().amax(1, keepdim=True)
     exponent = (largest.view(torch.int32) >> 23) & 0xFF
-    nought = largest == 0
-    fits = nought | ((exponent >= SMALLEST) & (exponent <= LARGEST))
-    exponent = torch.where(nought | ~fits, 127, exponent)
+    is_zero = largest == 0
+    fits = is_zero | ((exponent >= SMALLEST) & (exponent <= LARGEST))
+    exponent = torch.where(is_zero | ~fits, 127, exponent)
     scaled = torch.where(fits, values, 0) * ((268 - exponent) << 23).view(torch.float32)
     high = scaled.half()
     scale = ((exponent - 14) << 23).view(torch.float32).masked_fill(~fits, torch.nan)
@@ -105,7 +105,7 @@ class SplitWeight:
     """
 
     def __init__(self) -> None:
-        self._known: tuple[weakref.ref[Tensor], Hashable, Parts] | None = None
+        self._known: tuple[weakref.ref[Tensor], Hashable, Parts, Any] | None = None
 
     def __reduce__(self) -> tuple[type[SplitWeight], tuple[()]]:
         return SplitWeight, ()  # a copy belongs to another weight
@@ -155,14 +155,24 @@ class SplitWeight:
         return find_kernels(input.device)
 
     def _is_split(self, weight: Tensor) -> bool:
-        # Another tensor may lie where an earlier one did.
-        return self._known is not None and self._known[0]() is weight and self._known[1] == state_of(weight)
+        if self._known is None or self._known[0]() is not weight or self._known[1] != state_of(weight):
+            return False
+        # A tensor's memory may be replaced, as `float()` does, by other memory at the same place.
+        return bool(self._known[3] == _refer_to_memory(weight))
 
     def _split(self, weight: Tensor) -> Parts:
         if self._known is None or not self._is_split(weight):
             self._known = None  # its memory is free before the next is made
-            self._known = weakref.ref(weight), state_of(weight), split(weight.detach())
+            parts, memory = split(weight.detach()), _refer_to_memory(weight)
+            self._known = weakref.ref(weight), state_of(weight), parts, memory
         return self._known[2]
+
+
+def _refer_to_memory(tensor: Tensor) -> Any:
+    """Equal for the same memory alone: as long as it is kept, torch gives no other memory its name."""
+    from torch.multiprocessing.reductions import StorageWeakRef
+
+    return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
 
 
 def build_split_linear(linear: nn.Linear) -> nn.Linear:

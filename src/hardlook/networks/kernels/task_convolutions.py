@@ -34,7 +34,7 @@ from torch import Tensor
 from torch.nn import functional
 
 PATCH = 32
-"""Numbers of a patch of an image: 3 x 3 pixels of 3 channels, and noughts."""
+"""Numbers of a patch of an image: 3 x 3 pixels of 3 channels, and zeros."""
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Operations(Protocol):
     def cut_patches(self, images: Tensor) -> Tensor:
         """(tasks, n, h, w, PATCH) of images (tasks, n, 3, h, w), in the type of maps.
 
-        A patch has the 3 rows, their 3 columns and their 3 channels around its pixel, then noughts.
+        A patch has the 3 rows, their 3 columns and their 3 channels around its pixel, then zeros.
         """
 
     def run(self, inputs: Tensor, weight: Tensor, norm: Tensor, epsilon: float, slope: float) -> Block:

@@ -62,13 +62,17 @@ ROUNDED = {torch.float32: 3e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 tl: Any = None
 
 
-@functools.cache
 def find_operations(where: torch.device, dtype: torch.dtype, channels: int, rounds: bool) -> TritonOperations | None:
     """The operations on maps of a type with so many channels, tried once (`try_kernels`).
 
     With `rounds` products of float32 are those of TF32.
     """
-    found = functools.partial(_try_operations, where, dtype, channels, "tf32" if rounds else "ieee")
+    return _find_operations(where, dtype, channels, "tf32" if rounds and dtype == torch.float32 else "ieee")
+
+
+@functools.cache
+def _find_operations(where: torch.device, dtype: torch.dtype, channels: int, precision: str) -> TritonOperations | None:
+    found = functools.partial(_try_operations, where, dtype, channels, precision)
     return try_kernels(found, where, "faster inner loops")
 
 

@@ -7,7 +7,6 @@ module of a kernel, and its language can be imported only where it is installed.
 from __future__ import annotations
 
 import contextlib
-import os
 import warnings
 from collections.abc import Callable, Collection
 from importlib import import_module
@@ -15,6 +14,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hardlook.errors import ModelError, RunWarning
+from hardlook.networks.gpu import is_switched_off
 
 if TYPE_CHECKING:
     from torch import Tensor, device
@@ -47,25 +47,25 @@ def compile_kernels(*functions: Any, called: Collection[Any] = (), varying: Coll
 
 
 class Kernel:
-    """A kernel of Triton, launched as `kernel[grid](...)`; an error of its compiler names the remedy."""
+    """A kernel of Triton, launched as `kernel[grid](...)`. Errors of the compiler become a ModelError with a remedy."""
 
     def __init__(self, compiled: Any) -> None:
         self._compiled = compiled
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        """What launches it with so many programs."""
+        """A function that launches the kernel on this grid."""
         import torch
 
         def launch(*given: Any, **options: Any) -> Any:
             try:
                 return self._compiled[grid](*given, **options)
-            except torch.OutOfMemoryError:
+            except torch.cuda.OutOfMemoryError:
                 raise
             except Exception as error:
                 name, kind = getattr(self._compiled, "__name__", "?"), type(error).__name__
                 what = f"the kernel {name} cannot run here: {kind}: {error}"
                 raise ModelError(
-                    what, remedy=f"set the environment variable {SWITCH}=off: torch computes then"
+                    what, remedy=f"set the environment variable {SWITCH}=off: torch is used instead"
                 ) from error
 
         return launch
@@ -85,25 +85,25 @@ def try_kernels(build: Callable[[], K], where: device, what: str) -> K | None:
     """
     import torch
 
-    if where.type != "cuda" or torch.version.cuda is None or os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
+    if where.type != "cuda" or torch.version.cuda is None or is_switched_off(SWITCH):
         return None
     try:
         with torch.no_grad(), torch.autocast("cuda", enabled=False), torch.cuda.device(where):
             found = build()
             torch.cuda.synchronize(where)
         return found
-    except ImportError:
-        return None
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "triton":
+            return None
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         name = torch.cuda.get_device_name(where)
-        text = f"{what} are not used on this {name} ({reason}): torch computes the same, more slowly"
+        text = f"{what} are not used on this {name} ({reason}): torch is used instead"
         warnings.warn(f"{text}; {SWITCH}=off leaves them out without this warning", RunWarning, stacklevel=3)
         return None
 
 
 def check_close(found: Tensor, exact: Tensor, most: float, what: str) -> None:
-    """Raise where a kernel's result is further from the exact one than `most` times the exact one's length.
+    """Raise where a kernel's result differs from the exact one by more than `most` times the exact one's norm.
 
     >>> import torch
     >>> check_close(torch.tensor([1.0]), torch.tensor([1.1]), 1e-3, "a sum")

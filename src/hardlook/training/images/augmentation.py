@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hardlook.training.images.colours import DEVIATION, MEAN, jitter_colours, scale_colours
+from hardlook.training.images.colours import jitter_colours, scale_colours
 from hardlook.training.images.fused_augmentation import augment_at_once
 
 JITTER = 0.4
@@ -79,7 +79,7 @@ class ImageStore:
     def augment(self, rows: Tensor, draws: Draws) -> Tensor:
         """(n, 3, size, size) float32, scaled, of the images of rows (n,), each changed by its own draws."""
         at_once = augment_at_once(
-            self.images, self.size, rows, draws.corner, draws.mirrored, draws.factors, draws.order, (MEAN, DEVIATION)
+            self.images, self.size, rows, draws.corner, draws.mirrored, draws.factors, draws.order
         )
         if at_once is not None:
             return at_once

@@ -6,7 +6,6 @@ The same numbers as `ImageStore.augment` by torch, which takes some sixty passes
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
@@ -29,12 +28,10 @@ def augment_at_once(
     mirrored: Tensor,
     factors: Tensor,
     order: Tensor,
-    scaling: tuple[Sequence[float], Sequence[float]],
 ) -> Tensor | None:
     """(n, 3, size, size) float32 of images (N, S, S, 3) uint8 on a GPU; None where it cannot be done here.
 
-    `scaling` is what colours are lessened and divided by, per channel; the rest as in `Draws`. Rows and crops have to
-    be inside of the images: the kernel does not look.
+    The rest is as in `Draws`. Rows and crops have to lie inside the images; the kernel does not check.
     """
     usable = images.dtype == torch.uint8 and images.is_contiguous() and images.shape[1] == images.shape[2]
     same = all(one.device == images.device for one in (rows, corner, mirrored, factors, order))
@@ -43,7 +40,7 @@ def augment_at_once(
     result = torch.empty((len(rows), size, size, 3), device=images.device)
     if len(rows):
         with on_device_of(images):
-            _launch(kernel, images, size, rows, corner, mirrored, factors, order, scaling, result)
+            _launch(kernel, images, size, rows, corner, mirrored, factors, order, result)
     return result.movedim(-1, -3)
 
 
@@ -56,7 +53,6 @@ def _launch(
     mirrored: Tensor,
     factors: Tensor,
     order: Tensor,
-    scaling: tuple[Sequence[float], Sequence[float]],
     result: Tensor,
 ) -> None:
     kernel[(len(rows),)](
@@ -67,8 +63,8 @@ def _launch(
         factors.contiguous(),
         order.contiguous(),
         result,
-        *map(float, scaling[0]),
-        *map(float, scaling[1]),
+        *MEAN,
+        *DEVIATION,
         stored=images.shape[1],
         size=size,
         block=1 << (size * size - 1).bit_length(),
@@ -104,7 +100,7 @@ def _try_images(where: torch.device) -> Any:
     mirrored = rows % 2 == 0
     factors = torch.rand((count, 3), generator=random, device=where) + 0.5
     result = images.new_empty((count, size, size, 3), dtype=torch.float32)
-    _launch(kernel, images, size, rows, corner, mirrored, factors, orders, (MEAN, DEVIATION), result)
+    _launch(kernel, images, size, rows, corner, mirrored, factors, orders, result)
     cut = torch.stack(
         [one[y : y + size, x : x + size] for one, (y, x) in zip(images, corner.tolist(), strict=True)]
     ).movedim(-1, 1)

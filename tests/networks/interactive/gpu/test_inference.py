@@ -19,7 +19,6 @@ from hardlook.networks.interactive.gpu import simpleclick as gpu_simpleclick
 from hardlook.networks.interactive.gpu.inference import GpuNetwork, GpuOptions, prepare
 from hardlook.networks.interactive.ritm import RITM
 from hardlook.networks.interactive.simpleclick import SimpleClick
-from hardlook.networks.kernels.split_products import replace_linear_layers
 
 COURSES = [[(5, 7, True), (20, 20, False)], [(9, 15, True)]]
 NEEDS_GPU = pytest.mark.skipif(DEVICE.type != "cuda", reason="no GPU here")
@@ -319,13 +318,6 @@ def test_random_numbers_are_left_alone(network):
     before = torch.get_rng_state()
     assert prepare(network) is not None
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_layers_of_our_own_may_stand_in_the_network():
-    network = make_simpleclick(width=128, grid=2).to(DEVICE)
-    replace_linear_layers(network)
-    prepared = prepare(network.eval())
-    check(*answers(network, prepared, torch.rand(1, 4, 8, 8, device=DEVICE)))
 
 
 @contextmanager

@@ -72,8 +72,7 @@ def _try_maps(where: torch.device) -> ConvolutionKernels:
             exact = convolve(x.double(), wide, frame, slope=0.1, added=added.double())
         # Rounding is off by 3e-4, operands that are cut off by 7e-4.
         for rounds, most in ((False, 1e-5), (True, 5e-4)):
-            settings = {"kernels": kernels, "rounds": rounds, "tiles": tiles}
-            found = convolve(x, layer, frame, slope=0.1, added=added, **settings)
+            found = convolve(x, layer, frame, slope=0.1, added=added, kernels=kernels, rounds=rounds, tiles=tiles)
             check_close(found, exact, most, "a convolution")
     small, halved = (5, 6), frame.clear(draw(2, 20, *size))[:, :, ::2, ::2]
     added = draw(2, 20, *size)

@@ -24,7 +24,6 @@ from hardlook.networks.interactive.gpu.ritm import FoldedRITM
 from hardlook.networks.interactive.gpu.simpleclick import RowsSimpleClick
 from hardlook.networks.interactive.ritm import RITM
 from hardlook.networks.interactive.simpleclick import SimpleClick
-from hardlook.networks.kernels import split_products
 from hardlook.networks.kernels.triton_kernels import on_device_of
 
 
@@ -169,8 +168,7 @@ def _describe(network: nn.Module) -> list[tuple[Any, ...]]:
     return [
         (
             name,
-            # Layers of ours that compute the same.
-            nn.Linear if isinstance(layer, nn.Linear) and _is_split(layer) else type(layer),
+            type(layer),
             _FREE.sub("", layer.extra_repr()),
             [
                 (key, one.shape)
@@ -180,7 +178,3 @@ def _describe(network: nn.Module) -> list[tuple[Any, ...]]:
         )
         for name, layer in network.named_modules()
     ]
-
-
-def _is_split(layer: nn.Linear) -> bool:
-    return type(layer).__module__ == split_products.__name__
