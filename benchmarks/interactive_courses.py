@@ -82,7 +82,7 @@ def main() -> None:
     picture = np.random.default_rng(1).integers(0, 256, (*args.picture, 3), dtype=np.uint8)
     courses = make_courses(args.courses, tuple(args.picture), args.device)
     settings = PUBLISHED[args.family]
-    one_by_one = Predictor(network, settings, batch=1, gpu=GpuOptions(layers=False))
+    one_by_one = Predictor(network, settings, batch=1, gpu=GpuOptions(enabled=False))
     batched = Predictor(network, settings, batch=args.courses, pad=True)
     alone, expected = measure(one_by_one, picture, courses, False, args.repeats, args)
     joined, found = measure(batched, picture, courses, True, args.repeats, args)

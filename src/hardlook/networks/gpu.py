@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 
+def read_upscaling(convolution: nn.ConvTranspose2d) -> tuple[Tensor, Tensor | None]:
+    """A transposed convolution whose kernel is its stride, as a product: weight (rows columns filters, C) and bias."""
+    channels, filters, rows, columns = convolution.weight.shape
+    weight = convolution.weight.detach().permute(2, 3, 1, 0).reshape(rows * columns * filters, channels)
+    bias = convolution.bias
+    return weight.contiguous(), None if bias is None else bias.detach().repeat(rows * columns)
+
+
 def build_upscaling(convolution: nn.ConvTranspose2d) -> nn.Module:
     """A transposed convolution whose kernel is its stride, as one matrix product; cuDNN takes many times as long.
 
@@ -31,7 +39,7 @@ def build_upscaling(convolution: nn.ConvTranspose2d) -> nn.Module:
     from torch import nn
     from torch.nn.functional import linear
 
-    channels, filters, rows, columns = convolution.weight.shape
+    _, filters, rows, columns = convolution.weight.shape
 
     class Upscaling(nn.Module):
         """Every pixel becomes a block of the kernel's size."""
@@ -42,10 +50,9 @@ def build_upscaling(convolution: nn.ConvTranspose2d) -> nn.Module:
         def __init__(self) -> None:
             super().__init__()
             self.replaced_layers = (convolution,)  # whose parameters are counted
-            product = convolution.weight.detach().permute(2, 3, 1, 0).reshape(rows * columns * filters, channels)
-            self.register_buffer("product", product.contiguous())
-            bias = convolution.bias
-            self.register_buffer("bias", None if bias is None else bias.detach().repeat(rows * columns))
+            product, bias = read_upscaling(convolution)
+            self.register_buffer("product", product)
+            self.register_buffer("bias", bias)
 
         def forward(self, image: Tensor) -> Tensor:
             """Map (N, channels, H, W) to (N, filters, H * rows, W * columns), whose channels lie last in memory."""

@@ -303,7 +303,7 @@ def test_courses_of_a_prepared_network_are_those_of_the_network(picture, kind):
     settings = PredictorSettings(zoom) if kind == "simpleclick" else GPU_SETTINGS
     pad = kind == "padded ritm"
     with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
-        without = Predictor(network, settings, pad=pad, gpu=GpuOptions(layers=False))
+        without = Predictor(network, settings, pad=pad, gpu=GpuOptions(enabled=False))
         plain = without.open(picture, device=DEVICE)
         opened = Preparing(network, settings, pad=pad, gpu=GpuOptions(kernels=False)).open(picture, device=DEVICE)
         expected, found = play(plain, COURSES, True), play(opened, COURSES, True)
@@ -342,7 +342,7 @@ def test_a_network_is_prepared_on_a_gpu_only_when_an_image_is_opened(picture, mo
     opened = predictor.open(picture, device=DEVICE)
     assert asked == ([(predictor.network, None)] if DEVICE.type == "cuda" else [])
     assert (predictor.find_form(opened.picture) is not None) is (DEVICE.type == "cuda")
-    without = Predictor(predictor.network, GPU_SETTINGS, gpu=GpuOptions(layers=False))
+    without = Predictor(predictor.network, GPU_SETTINGS, gpu=GpuOptions(enabled=False))
     assert without.find_form(opened.picture) is None
 
 
@@ -358,7 +358,7 @@ def test_an_opened_image_follows_its_network(picture, make):
         torch.manual_seed(1)
         network.load_state_dict(make().state_dict())
         found = opened.predict(courses)[0].probabilities
-        plain = Predictor(network, settings, gpu=GpuOptions(layers=False)).open(picture, device=DEVICE)
+        plain = Predictor(network, settings, gpu=GpuOptions(enabled=False)).open(picture, device=DEVICE)
         expected = plain.predict(courses)[0].probabilities
     assert len(predictor.calls) >= 2
     assert (found - expected).abs().max() < 1e-4
@@ -377,7 +377,7 @@ def test_an_opened_image_may_be_copied_after_its_network_was_prepared(picture, a
 
 def test_predictions_do_not_depend_on_the_default_device(picture):
     network, courses = make_ritm(), [Course(one[:2]) for one in COURSES]
-    given = Preparing(network, GPU_SETTINGS, pad=True), Predictor(network, GPU_SETTINGS, gpu=GpuOptions(layers=False))
+    given = Preparing(network, GPU_SETTINGS, pad=True), Predictor(network, GPU_SETTINGS, gpu=GpuOptions(enabled=False))
     for predictor in given:
         opened = predictor.open(picture, device="cpu")
         expected = [state.probabilities for state in opened.predict(courses)]

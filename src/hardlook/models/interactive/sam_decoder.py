@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hardlook.networks.gpu import read_upscaling
 from hardlook.networks.kernels.fused_layers import attend, draw_masks, normalize
 from hardlook.networks.kernels.split_products import SplitWeight
 
@@ -236,9 +237,7 @@ def _as_product(convolution: Any, *, split: bool) -> Product:
     import torch
 
     with torch.inference_mode():
-        channels, filters, rows, columns = convolution.weight.shape
-        weight = convolution.weight.permute(2, 3, 1, 0).reshape(rows * columns * filters, channels)
-        return Product(weight, convolution.bias.repeat(rows * columns), split=split)
+        return Product(*read_upscaling(convolution), split=split)
 
 
 def _attend(network: Any, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:

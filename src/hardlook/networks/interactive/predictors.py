@@ -79,7 +79,7 @@ class Predictor:
     With `pad`, inputs of different sizes are padded to one where the network can tell the picture from the padding:
     the answers are the same, and a GPU is used better; on a CPU it takes longer. `gpu` says what is done for speed
     there (`gpu.inference`), with the parameters that the network has at each prediction; with
-    `GpuOptions(layers=False)` the network runs as it is.
+    `GpuOptions(enabled=False)` the network runs as it is.
     """
 
     def __init__(

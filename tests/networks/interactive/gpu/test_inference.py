@@ -174,7 +174,7 @@ def test_running_statistics_are_looked_at_too():
 
 
 def test_there_is_no_form_in_training_with_hooks_or_without_layers(network):
-    assert prepare(network, GpuOptions(layers=False)) is None
+    assert prepare(network, GpuOptions(enabled=False)) is None
     assert prepare(network.train()) is None
     assert prepare(network.eval()) is not None
     layer = list(network.modules())[-1]

@@ -29,9 +29,9 @@ from hardlook.networks.kernels.triton_kernels import on_device_of
 
 @dataclass(frozen=True)
 class GpuOptions:
-    """What is done for speed: `layers` replaced, Triton's `kernels` for some of them, calls that `replay` as graphs."""
+    """What is done for speed: anything at all (`enabled`), `kernels` in Triton, calls that `replay` as graphs."""
 
-    layers: bool = True
+    enabled: bool = True
     kernels: bool = True
     replay: bool = True
 
@@ -97,7 +97,7 @@ def prepare(network: Any, options: GpuOptions | None = None) -> GpuNetwork | Non
     `torch.no_grad()`.
     """
     options = options or GpuOptions()
-    if type(network) not in (RITM, SimpleClick) or not options.layers:
+    if type(network) not in (RITM, SimpleClick) or not options.enabled:
         return None
     state = _read_state(network)
     if state is None:

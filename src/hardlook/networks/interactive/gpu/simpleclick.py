@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from hardlook.networks.gpu import read_upscaling
 from hardlook.networks.interactive.gpu.norms import add_and_normalise, load_kernels, merge_levels, normalise_group
 from hardlook.networks.interactive.plain_vit import (
     Block,
@@ -144,8 +145,8 @@ def _read_level(layers: nn.Sequential) -> list[tuple[str, Any, bool]]:
     flat = list(layers)
     for place, layer in enumerate(flat):
         if isinstance(layer, nn.ConvTranspose2d):
-            weight = layer.weight.detach().permute(2, 3, 1, 0).flatten(0, 2).contiguous()
-            steps.append(("cut", (weight, _bias_of(layer).repeat(4)), False))
+            weight, bias = read_upscaling(layer)
+            steps.append(("cut", (weight, weight.new_zeros(len(weight)) if bias is None else bias), False))
         elif isinstance(layer, nn.Conv2d) and layer.kernel_size == (2, 2):
             steps.append(("joined", (layer.weight.detach().permute(0, 2, 3, 1).flatten(1), _bias_of(layer)), False))
         elif isinstance(layer, nn.Conv2d):
