@@ -177,6 +177,7 @@ class Recording:
     @contextmanager
     def record(self, graph, **named):
         self.graph = graph
+        assert named["capture_error_mode"] == "thread_local"  # other threads may ask for memory meanwhile
         self.given.append((self.current, named["pool"], named["stream"]))
         self.stream = named["stream"]  # and as in torch, it stays so if the end of the recording raises
         try:
@@ -409,6 +410,13 @@ def test_how_torch_multiplies_is_set_where_its_older_names_are_errors(rounded):
             with multiplying(rounded=rounded, benchmark=False, deterministic=True):
                 assert read_tf32() == (rounded, rounded) and cudnn.deterministic
             assert ([one.fp32_precision for one in (matmul, cudnn.conv, cudnn.rnn)], cudnn.deterministic) == before
+    with cudnn.flags(enabled=True, allow_tf32=False), set_precision(cudnn.conv, "tf32"):
+        before = cudnn.benchmark
+        for benchmark in (True, False):
+            with multiplying(rounded=rounded, benchmark=benchmark, deterministic=False):
+                assert (cudnn.benchmark, cudnn.deterministic) == (benchmark, False)
+                assert cudnn.rnn.fp32_precision == ("tf32" if rounded else "ieee")
+            assert cudnn.benchmark == before
     with multiplying(rounded=rounded, benchmark=False, deterministic=True):
         assert cudnn.allow_tf32 == matmul.allow_tf32 == rounded
 
@@ -430,3 +438,50 @@ def test_shapes_that_seldom_come_back_are_forgotten():
     for rows in range(1, 40):
         graphs("a", torch.zeros(rows))
     assert len(graphs._uses) == 16
+
+
+def test_numbers_of_another_type_are_another_graph(recording):
+    graphs = CudaGraphs(recording.double, warm_ups=0)
+    for kind in (torch.float32, torch.float64, torch.float32):
+        x = torch.full((2,), 1 / 3, dtype=kind)
+        found = graphs("a", x)[0]
+        assert found.dtype == kind and torch.equal(found, x * 2)
+    assert len(recording.given) == 2
+
+
+def test_the_graph_that_was_used_longest_ago_makes_room(recording):
+    graphs = CudaGraphs(recording.double, warm_ups=0, most=2)
+    for rows in (1, 2, 1, 3, 1):
+        graphs("a", torch.zeros(rows))
+    assert len(recording.given) == 3
+    graphs("a", torch.zeros(2))
+    assert len(recording.given) == 4
+
+
+def test_inputs_and_results_are_the_caller_s(recording):
+    graphs = CudaGraphs(recording.double, warm_ups=0)
+    given = [torch.full((2,), float(number)) for number in range(3)]
+    found = [graphs("a", x)[0] for x in given]
+    assert [one.tolist() for one in given] == [[0, 0], [1, 1], [2, 2]]
+    assert [one.tolist() for one in found] == [[0, 0], [2, 2], [4, 4]]
+
+
+def test_an_input_may_be_none(recording):
+    graphs = CudaGraphs(lambda key, nothing, x: recording.double(key, x), warm_ups=0)
+    for number in range(3):
+        x = torch.full((2,), float(number))
+        assert torch.equal(graphs("a", None, x)[0], x * 2)
+    assert len(recording.given) == 1
+
+
+def test_a_replay_waits_for_the_last_one_before_it_writes(recording, monkeypatch):
+    graphs, seen = CudaGraphs(recording.double, warm_ups=0), []
+
+    def wait(results):
+        [(_, static, _)] = graphs._graphs.values()
+        seen.append(float(static[0]))
+
+    monkeypatch.setattr(graphs, "_wait_for_last", wait)
+    for number in (1.0, 2.0, 3.0):
+        graphs("a", torch.tensor(number))
+    assert seen == [1, 1, 2]

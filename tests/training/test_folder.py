@@ -1,5 +1,7 @@
 """What all trainings say of themselves, and how long they are."""
 
+import contextlib
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -13,13 +15,16 @@ from hardlook.training.folder import (
     BUDGET,
     HISTORY,
     describe_plans,
+    estimate_images,
     fit_to_budget,
     is_finished,
     make_identity,
     train_in_folder,
 )
+from hardlook.training.loop import StepLoss
 from hardlook.training.recipes import Budget, StagePlan, StageRecipe
 from hardlook.training.state import Progress, check_identity, cut_lines
+from hardlook.training.step_graphs import WARM_UPS
 
 CPU = SimpleNamespace(device=torch.device("cpu"), world_size=1, global_rank=0)
 
@@ -142,3 +147,83 @@ def test_one_of_several_processes_writes_and_all_wait_before_they_read(rank, tmp
     writer = ["remove_leftovers", "barrier", "run_loop", "finish", "barrier"]
     assert calls == (writer if rank == 0 else ["barrier", "run_loop", "barrier"])
     assert (tmp_path / HISTORY).read_text() == ("" if rank == 0 else '{"step": 3}\n')
+
+
+class Timed:
+    """A trainee whose steps and validation take times that a clock of its own says."""
+
+    def __init__(self, seconds, validation, parts=1):
+        self.module, self.plans = nn.Linear(1, 1), make_plans()
+        self.stages = tuple(plan.recipe.stage for plan in self.plans)
+        self.seconds, self.validation, self.parts, self.now, self.done = seconds, validation, parts, 0.0, []
+
+    def start_stage(self, stage):
+        self.stage, self.left = stage, iter(self.seconds[stage])
+        self.module.eval()
+
+    def draw_batches(self, first, last, rank, world):
+        for step in range(first, last):
+            yield [step] * self.parts
+
+    def start_step(self, step, rank):
+        self.started = step
+        return 7
+
+    def compute_loss(self, call, batch):
+        assert self.module.training and batch == self.started
+        if not any(step == batch for _, step, _ in self.done):
+            assert self.module.weight.grad is None  # of the step before
+        self.done.append((self.stage, batch, torch.backends.cudnn.deterministic))
+        self.now += next(self.left)
+        return StepLoss(call("", torch.ones(1, 1)).sum(), 1, {})
+
+    def validate(self, module):
+        assert module is self.module
+        self.now += self.validation
+        return {}
+
+
+def estimate(monkeypatch, trainee, seconds, **given):
+    drawn = torch.get_rng_state()
+    monkeypatch.setattr(folders, "time", SimpleNamespace(perf_counter=lambda: trainee.now))
+    fabric = SimpleNamespace(device=torch.device("cpu"), world_size=1, autocast=contextlib.nullcontext)
+    found = estimate_images(trainee, trainee.plans, seconds, fabric, 2, precision="float32", **given)
+    assert torch.equal(torch.get_rng_state(), drawn)
+    return found
+
+
+def test_images_are_estimated_from_the_time_of_steps_and_validations(monkeypatch):
+    """Of the stages 3 steps of 10 images and 2 of 4: 38 images in 3 x 2 s and 2 x 1 s, if the shortest steps count."""
+    seconds = {"classes": [9.0, 2.0, 3.0], "episodes": [1.0, 5.0]}
+    trainee = Timed(seconds, 10.0)
+    assert estimate(monkeypatch, trainee, 100.0) == 38 * (100 - 2 * 10) / 8
+    names = ["classes"] * 3 + ["episodes"] * 2
+    assert trainee.done == [(name, step, True) for step, name in enumerate(names)]
+    # A fifth of the time is for steps, however long validations take.
+    assert estimate(monkeypatch, Timed(seconds, 49.0), 100.0) == 38 * 20 / 8
+    assert estimate(monkeypatch, Timed(seconds, 0.0), 100.0, tried=1) == int(38 * 100 / (3 * 9 + 2 * 1))
+    assert estimate(monkeypatch, Timed(seconds, 0.0), 100.0, cost=max) == int(38 * 100 / (3 * 9 + 2 * 5))
+    assert estimate(monkeypatch, Timed(seconds, 0.0), 0.001) == 1
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_graphs_are_timed_after_they_are_recorded(monkeypatch, parts):
+    """Several batches of a step add their gradients, which a graph would write anew."""
+    replayed = []
+
+    class Graphs:
+        def __init__(self, step, module):
+            self.step = step
+
+        def __call__(self, batch):
+            replayed.append(batch)
+            return self.step(batch)
+
+    monkeypatch.setattr(folders, "may_replay", lambda *given: True)
+    monkeypatch.setattr(folders, "StepGraphs", Graphs)
+    trainee = Timed({"classes": [1.0] * 20, "episodes": [1.0] * 20}, 0.0, parts)
+    trainee.plans = tuple(replace(plan, steps=10, first=10 * place) for place, plan in enumerate(trainee.plans))
+    estimate(monkeypatch, trainee, 1.0, tried=2)
+    steps = [*range(WARM_UPS + 3), *range(10, 10 + WARM_UPS + 3)]
+    assert [step for _, step, _ in trainee.done] == [step for step in steps for _ in range(parts)]
+    assert replayed == (steps if parts == 1 else [])

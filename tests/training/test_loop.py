@@ -1,5 +1,6 @@
 """The loop: killed ten times it ends with the same weights; accumulation, averages, clipping, stages, processes."""
 
+import json
 import os
 import signal
 import time
@@ -18,6 +19,7 @@ from hardlook.training import few_shot, loop
 from hardlook.training.checkpoint import read_card, read_weights
 from hardlook.training.devices import open_fabric
 from hardlook.training.few_shot import HISTORY, STATE, StoredEpisodes
+from hardlook.training.folder import BUDGET
 from hardlook.training.images.augmentation import ImageStore
 from hardlook.training.recipes import plan_stages
 from hardlook.training.state import read_lines
@@ -323,6 +325,7 @@ def test_a_budget_of_images_or_of_time_bounds_the_training(tmp_path):
     recipe = make_recipe(epochs=100, episodes=2000)
     with pytest.raises(KeyboardInterrupt):
         train_tiny(tmp_path / "time", recipe, budget=parse_budget("1s"), show_progress=stop_after(2), save_seconds=0.0)
+    assert json.loads((tmp_path / "time" / BUDGET).read_text())["images"] < 9 * 20_000
     steps = train_tiny(tmp_path / "time", recipe, budget=parse_budget("1s")).card["steps"]
     assert 3 <= steps < 20_000 and time.monotonic() - start < 10
     assert read_lines(tmp_path / "time" / HISTORY)[-1]["step"] == steps

@@ -1,6 +1,8 @@
 """Steps as CUDA graphs: every method trains as without; what cannot be recorded goes on; batches taken apart."""
 
 import contextlib
+import itertools
+import warnings
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -23,6 +25,7 @@ from hardlook.training.step_graphs import (  # noqa: E402
     WARM_UPS,
     StepGraphs,
     _Recorded,
+    _warning_of_waits,
     change_tensors,
     describe,
     detach,
@@ -228,6 +231,24 @@ def test_a_check_without_memory_is_left_out(monkeypatch):
     assert found == expected
 
 
+def test_a_second_comparison_without_memory_is_left_out(monkeypatch):
+    network, step = make_steps()
+    factors = iter([2.0])  # the first replay differs by timing
+    graphs = Replaying(step, network, freeze=lambda: multiplied(network, next(factors, 1.0)))
+    run, calls = graphs._run_aside, []
+
+    def run_out(batch):
+        if graphs.recorded:
+            calls.append(1)
+            if len(calls) == 3:
+                raise torch.OutOfMemoryError
+        return run(batch)
+
+    monkeypatch.setattr(graphs, "_run_aside", run_out)
+    run_steps(graphs, network, WARM_UPS + 2)
+    assert graphs._known.popitem()[1] is not None
+
+
 @pytest.mark.parametrize("draws", [True, False])
 def test_a_step_that_draws_on_the_processor_is_not_recorded(monkeypatch, draws):
     network, step = make_steps()
@@ -270,7 +291,7 @@ def test_lengths_of_differences():
     assert measure_difference([torch.tensor(1000)], [torch.tensor(1001)]) == float("inf")
 
 
-@pytest.mark.parametrize(("word", "graphs"), [("off", False), ("", True)])
+@pytest.mark.parametrize(("word", "graphs"), [("off", False), ("OFF", False), ("0", False), ("no", False), ("", True)])
 def test_graphs_can_be_switched_off(monkeypatch, word, graphs):
     monkeypatch.setenv("HARDLOOK_GRAPHS", word)
     fabric = SimpleNamespace(device=torch.device("cuda"), world_size=1)
@@ -398,3 +419,105 @@ def test_dropblocks_drop_more_with_every_replayed_step(tmp_path, monkeypatch):
     for name, value in plain.items():
         noise = float((again[name] - value).abs().max())
         assert float((replayed[name] - value).abs().max()) <= 3 * noise + 1e-3 * float(value.abs().max()), name
+
+
+@pytest.mark.parametrize(("factor", "used"), [(1.05, True), (1.1, False)])
+def test_a_replay_may_differ_by_twice_what_two_runs_do(monkeypatch, factor, used):
+    """Runs differ by 0.03; a hundredth more is allowed."""
+    network, step = make_steps()
+    graphs = Replaying(step, network, freeze=lambda: multiplied(network, factor))
+    run, factors = graphs._run_aside, itertools.cycle([1.0, 1.03])
+
+    def waver(batch):
+        with multiplied(network, next(factors) if graphs.recorded else 1.0):
+            return run(batch)
+
+    monkeypatch.setattr(graphs, "_run_aside", waver)
+    with contextlib.nullcontext() if used else pytest.warns(RunWarning, match="steps are not replayed"):
+        run_steps(graphs, network, WARM_UPS + 1)
+    assert (graphs._known.popitem()[1] is not None) == used
+
+
+def test_a_graph_that_leaves_the_statistics_as_they_are_is_noticed():
+    network, step = make_steps()
+
+    @contextlib.contextmanager
+    def without_momentum():
+        network[1].momentum = 0.0
+        yield
+        network[1].momentum = 0.1
+
+    graphs = Replaying(step, network, freeze=without_momentum)
+    with pytest.warns(RunWarning, match="replay 1 of a training step differs"):
+        run_steps(graphs, network, WARM_UPS + 1)
+
+
+def test_a_step_that_waits_for_the_gpu_is_not_recorded(monkeypatch):
+    """Torch warns of it; nobody else is told."""
+    network, step = make_steps()
+    network[2].p = 0.0
+
+    def wait(batch):
+        warnings.warn("called a synchronizing CUDA operation", UserWarning, stacklevel=1)
+        return detach(step(batch))
+
+    graphs = StepGraphs(step, network)
+    monkeypatch.setattr(graphs, "_record", lambda batch: pytest.fail("it was recorded"))
+    monkeypatch.setattr(graphs, "_run_aside", lambda batch: detach(step(batch)))
+    run_steps(graphs, network, WARM_UPS - 1)
+    monkeypatch.setattr(graphs, "_run_aside", wait)
+    run_steps(graphs, network, 1)
+    assert list(graphs._known.values()) == [None]
+
+
+def test_torch_warns_of_waits_only_meanwhile(monkeypatch):
+    modes = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", modes.append)
+    with pytest.raises(KeyError), _warning_of_waits():
+        assert modes == ["warn"]
+        raise KeyError
+    assert modes == ["warn", 0]
+
+
+@pytest.fixture
+def recording(monkeypatch):
+    """As if this machine had a GPU, where what is recorded runs; the streams that were set."""
+    streams = []
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", object)
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph, stream: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: "the usual one")
+    monkeypatch.setattr(torch.cuda, "set_stream", streams.append)
+    monkeypatch.setattr(StepGraphs, "_forget_recording", StepGraphs._clear_gradients)
+    return streams
+
+
+def test_a_recording_has_a_batch_of_its_own(recording):
+    network, step = make_steps()
+    network[2].p = 0.0
+    batch = {"rows": torch.randn(6, 4)}
+    recorded = StepGraphs(step, network)._record(batch)
+    assert torch.equal(recorded.batch["rows"], batch["rows"])
+    assert recorded.batch["rows"].data_ptr() != batch["rows"].data_ptr()
+    assert not recorded.result["loss"].requires_grad
+    assert all(one is two.grad is not None for one, two in zip(recorded.gradients, network.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_recording_that_draws_on_the_processor_or_fails_leaves_no_trace(recording, fails):
+    """A replay would draw the same numbers again."""
+    network, step = make_steps()
+
+    def run(batch):
+        result = step(batch)
+        if fails:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return result
+
+    before = torch.get_rng_state()
+    assert StepGraphs(run, network)._record({"rows": torch.ones(6, 4)}) is None
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(one.grad is None for one in network.parameters())
+    assert recording == (["the usual one"] if fails else [])

@@ -109,7 +109,7 @@ class StepGraphs:
                     off = 0.0
                     break
         except torch.cuda.OutOfMemoryError:
-            pass  # nothing to compare with: a graph and a run of the step do not fit side by side
+            off = 0.0  # nothing to compare with: a graph and a run of the step do not fit side by side
         self._restore(state)
         if torch.cuda.is_available():
             torch.cuda.empty_cache()  # what the runs took, beside the graph's own memory

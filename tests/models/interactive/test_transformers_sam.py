@@ -693,3 +693,40 @@ def test_names_of_a_published_file():
 def test_another_precision_needs_a_gpu_and_a_name(tmp_path, given, message):
     with pytest.raises(OptionError, match=message):
         Sam(tmp_path, **given)
+
+
+def test_kernels_are_compiled_before_the_first_image(as_on_a_gpu, monkeypatch):
+    tried = []
+    monkeypatch.setattr(transformers_sam, "find_step_kernels", lambda where: tried.append(("steps", where)))
+    monkeypatch.setattr(transformers_sam, "find_product_kernels", lambda where: tried.append(("products", where)))
+    SamNetwork(network("sam"))
+    assert tried == [("steps", torch.device("cpu")), ("products", torch.device("cpu"))]
+
+
+def test_relative_positions_are_those_of_the_sizes():
+    cached = transformers_sam._cache_positions(lambda q_size, k_size, rel_pos: (q_size, k_size))
+    table, sizes = torch.zeros(7, 2), [(4, 4), (4, 3), (3, 4), (4, 4)]
+    assert [cached(*size, table) for size in sizes] == sizes
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_pass_has_as_many_prompts_as_the_batch(folders, monkeypatch, batch):
+    decode, counts = SamNetwork.decode, []
+    monkeypatch.setattr(SamNetwork, "decode", lambda self, *given: counts.append(len(given[2])) or decode(self, *given))
+    session = Sam(folders["sam"], batch=batch).open(picture(40, 57))
+    session.predict(prompts(40, 57, clicks=1, count=5))
+    assert counts == {1: [1] * 5, 4: [4, 1]}[batch]
+
+
+def test_a_precision_is_told(folders, monkeypatch):
+    monkeypatch.setattr(transformers_sam, "check_device_and_batch", lambda *given: None)
+    assert Sam(folders["sam"], precision="bfloat16").conduct.endswith("over 0. Computed in bfloat16.")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_norms_and_upscalings_are_replaced_where_they_are_called(as_on_a_gpu, family):
+    made = SamNetwork(network(family)).network
+    layers = [made.prompt_encoder.mask_embed.layer_norm1]
+    if family == "sam_hq":  # else the decoder's own are not called
+        layers += [made.mask_decoder.upscale_layer_norm, made.mask_decoder.upscale_conv1]
+    assert [type(one).__name__ for one in layers] == ["ChannelNorm", "ChannelNorm", "Upscaling"][: len(layers)]

@@ -1,5 +1,8 @@
 """Inner loops: steps written by hand, tasks that do not touch each other, and what second order changes."""
 
+from dataclasses import replace
+
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional
@@ -95,3 +98,37 @@ def test_a_linear_layer_adapts_as_the_general_loop_does():
             support, episodes.support_labels(), linear.weight, linear.bias, steps=4, rate=0.2, first_order=first_order
         )
         torch.testing.assert_close(episodes.query @ weight.mT + bias[:, None], general, rtol=1e-10, atol=1e-12)
+
+
+def test_first_order_of_a_linear_layer_has_other_gradients():
+    """The gradient goes past the steps, as if the layer had been added to them."""
+    torch.manual_seed(1)
+    linear, episodes = nn.Linear(5, 3).double(), make_episodes()
+    support, labels = episodes.support.flatten(1, 2), episodes.support_labels()
+    for first_order in (False, True):
+        linear.zero_grad()
+        weight, bias = adapt_linear(
+            support, labels, linear.weight, linear.bias, steps=2, rate=0.5, first_order=first_order
+        )
+        (weight.square().sum() + bias.square().sum()).backward()
+        for start, end in ((linear.weight, weight), (linear.bias, bias)):
+            assert torch.allclose(start.grad, 2 * end.detach().sum(0)) == first_order
+
+
+def test_batch_statistics_end_with_an_error():
+    norm = nn.BatchNorm1d(2)
+    with pytest.raises(KeyError), batch_statistics(norm):
+        raise KeyError
+    assert "forward" not in vars(norm)
+
+
+def test_every_task_draws_its_own_dropout():
+    network, episodes = nn.Sequential(nn.Dropout(0.5), nn.Linear(5, 3)).double(), make_episodes(tasks=1)
+    alike = replace(
+        episodes,
+        support=episodes.support.expand(2, -1, -1, -1),
+        query=episodes.query.expand(2, -1, -1),
+        labels=episodes.labels.expand(2, -1),
+    )
+    scores = adapt_and_score(network, alike, steps=1, rates=lambda name: 0.1)
+    assert not torch.allclose(scores[0], scores[1])

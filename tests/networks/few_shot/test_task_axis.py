@@ -231,6 +231,9 @@ def test_operations_are_those_of_images_and_network(monkeypatch):
 
 CHANGES = {
     "a hook": lambda network: network.classifier.register_forward_hook(lambda *given: None),
+    "a hook before": lambda network: network.classifier.register_forward_pre_hook(lambda *given: None),
+    "a hook before gradients": lambda network: network.classifier.register_full_backward_pre_hook(lambda *given: None),
+    "a dilation": lambda network: setattr(network.emb_func.layer2[0], "dilation", (2, 2)),
     "a hook on gradients": lambda network: network.emb_func.layer1[0].register_full_backward_hook(lambda *given: None),
     "a forward of its own": lambda network: setattr(network.emb_func.layer1[1], "forward", lambda x: x),
     "maps": lambda network: setattr(network.emb_func, "output", "maps"),
@@ -313,3 +316,62 @@ def test_kernels_adapt_as_torch_does(monkeypatch):
     )
     torch.testing.assert_close(scores.double().cpu(), expected_scores, rtol=1e-4, atol=1e-4)
     check({name: one.double().cpu() for name, one in found.items()}, expected, 1e-3)
+
+
+def test_a_hook_of_all_modules_is_seen():
+    network = build(Maml)
+    handle = nn.modules.module.register_module_forward_hook(lambda *given: None)
+    try:
+        assert not task_axis._is_plain(network, network.emb_func)
+    finally:
+        handle.remove()
+    assert task_axis._is_plain(network, network.emb_func)
+
+
+def test_under_autocast_operations_are_those_of_its_type(monkeypatch):
+    asked, before = [], (torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda"))
+    monkeypatch.setattr(task_axis, "find_operations", lambda *given: asked.append(given[1]) or "operations")
+    network = build(Maml, channels=16).float()
+    try:
+        torch.set_autocast_enabled("cuda", True)
+        for dtype in (torch.bfloat16, torch.float16):
+            torch.set_autocast_dtype("cuda", dtype)
+            found = task_axis.choose_operations(network, network.emb_func, make_images(2, 3, 3, 16, 16))
+            assert (found is not None) == (dtype == torch.bfloat16)
+    finally:
+        torch.set_autocast_enabled("cuda", before[0])
+        torch.set_autocast_dtype("cuda", before[1])
+    assert asked == [torch.bfloat16]
+
+
+def test_the_tensors_of_every_task_start_where_kernels_read_several_numbers_at_once():
+    network = build(Maml, channels=16)
+    rows = task_axis.TaskRows(network.emb_func, network.classifier.linear, torch.zeros(1, 4, 3, 16, 32))
+    places = [place for layer in rows.layers for place in (layer.weight, layer.norm)]
+    starts = [place.start for place in (*places, *rows.linear[:2])]
+    assert all(start % task_axis.ALIGNED == 0 for start in (*starts, rows.size))
+    assert len(rows.pack()) == rows.size
+
+
+def test_an_autocast_around_a_training_step_is_off_inside(chosen, monkeypatch):
+    seen = []
+    for name in ("run", "go_back"):
+        right = getattr(TorchOperations, name)
+        monkeypatch.setattr(
+            TorchOperations,
+            name,
+            lambda *given, right=right: seen.append(torch.is_autocast_enabled("cpu")) or right(*given),
+        )
+    with torch.autocast("cpu", torch.bfloat16):
+        learn(build(Maml, steps=1), make_episodes())
+    assert len(seen) > 8 and not any(seen)
+
+
+def test_pixels_are_read_row_by_row(request):
+    network, episodes = build(Maml, pixels=6, steps=2, inner_rate=0.2), make_episodes(sides=(33, 48))
+    expected_scores, expected = learn(network, episodes)
+    calls = request.getfixturevalue("chosen")
+    scores, found = learn(network, episodes)
+    assert calls
+    torch.testing.assert_close(scores, expected_scores, rtol=1e-10, atol=1e-11)
+    check(found, expected)

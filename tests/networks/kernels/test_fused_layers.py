@@ -256,3 +256,11 @@ def test_where_steps_are_left_to_torch(monkeypatch):
 @NEEDS_GPU
 def test_a_gpu_has_the_kernels():
     assert find_kernels(torch.empty(0, device=DEVICE).device) is not None
+
+
+def test_the_widest_norm_is_a_kernel_s(monkeypatch):
+    kernels = Recorder()
+    monkeypatch.setattr(fused_layers, "find_kernels", lambda where: kernels)
+    with torch.inference_mode():
+        normalize(torch.rand(1, 2, fused_layers.WIDEST), nn.LayerNorm(fused_layers.WIDEST))
+    assert kernels.called == ["normalize"]

@@ -497,3 +497,39 @@ def test_a_graph_that_comes_before_the_parts_has_the_plain_product():
 @NEEDS_GPU
 def test_a_hopper_has_the_kernels():
     assert (find_kernels(torch.empty(0, device=DEVICE).device) is not None) == ON_HOPPER
+
+
+@pytest.mark.parametrize("features", [128, 256])
+@pytest.mark.parametrize("has_table", [False, True])
+def test_every_block_is_tried(monkeypatch, features, has_table):
+    class Wrong(Emulation):
+        def multiply(self, rows, parts, weight, weight_parts, bias, table):
+            found = super().multiply(rows, parts, weight, weight_parts, bias, table)
+            return found * (1.01 if (len(weight), table is not None) == (features, has_table) else 1)
+
+    monkeypatch.setattr(split_products, "TritonKernels", Wrong)
+    with pytest.raises(ArithmeticError, match="a product is off by"):
+        split_products._try_products(torch.device("cpu"))
+
+
+@pytest.mark.parametrize(("capability", "found"), [((8, 9), None), ((9, 0), "kernels"), ((10, 0), None)])
+def test_only_a_hopper_is_asked(monkeypatch, capability, found):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda where: capability)
+    monkeypatch.setattr(split_products, "try_kernels", lambda *given: "kernels")
+    assert find_kernels.__wrapped__(torch.device("cuda", 0)) == found
+
+
+class OnGpu(torch.Tensor):
+    """Rows that say they are on a GPU."""
+
+    is_cuda = True
+
+
+def test_parts_are_not_made_while_a_graph_is_recorded(emulated, monkeypatch):
+    rows, weight, product = torch.randn(4, 8).as_subclass(OnGpu), torch.randn(3, 8), SplitWeight()
+    found = []
+    with torch.inference_mode():
+        for records in (True, False, True):
+            monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda records=records: records)
+            found.append(product.multiply(rows, weight) is not None)
+    assert found == [False, True, True]

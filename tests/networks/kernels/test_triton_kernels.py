@@ -218,3 +218,73 @@ def test_a_result_of_another_shape_or_with_nan_is_not_close():
     with pytest.raises(ArithmeticError, match="a sum is off by nan"):
         check_close(torch.tensor([torch.nan]), torch.ones(1), 1.0, "a sum")
     check_close(torch.tensor([1.0000001]), torch.ones(1, dtype=torch.float64), 1e-6, "a sum")
+
+
+def test_a_trial_sees_neither_gradients_nor_autocast_of_the_training_around_it(gpu):
+    def build():
+        assert not torch.is_grad_enabled() and not torch.is_autocast_enabled("cuda")
+        return "kernels"
+
+    before = torch.is_autocast_enabled("cuda")
+    torch.set_autocast_enabled("cuda", True)
+    try:
+        with torch.enable_grad():
+            assert try_kernels(build, gpu, "faster steps") == "kernels"
+            assert torch.is_grad_enabled() and torch.is_autocast_enabled("cuda")
+    finally:
+        torch.set_autocast_enabled("cuda", before)
+
+
+def test_kernels_that_fail_only_when_the_gpu_gets_to_them_are_left_out(gpu, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda where: fail(RuntimeError("illegal memory access")))
+    with pytest.warns(RunWarning, match="illegal memory access"):
+        assert try_kernels(lambda: "kernels", gpu, "faster steps") is None
+
+
+# What only a part of a trial's calls computes: its second result, one of its inputs' kinds, or a way of its own.
+PARTS = {
+    "gradients of scales": (fused_norm.Kernels, "write_gradients", "blocks", lambda found, given, more: found[1][-1:]),
+    "running statistics": (
+        fused_norm.Kernels,
+        "find_statistics",
+        "blocks",
+        lambda _, given, more: given[2].running_var,
+    ),
+    "pooled maps": (
+        fused_norm.Kernels,
+        "write_result",
+        "blocks",
+        lambda found, given, more: found[0][: len(found[0]) * given[4]],
+    ),
+    "attention of few": (
+        fused_layers.Kernels,
+        "attend",
+        "steps",
+        lambda found, given, more: found[: found.shape[1] < fused_layers.MANY],
+    ),
+    "attention of many": (
+        fused_layers.Kernels,
+        "attend",
+        "steps",
+        lambda found, given, more: found[: found.shape[1] >= fused_layers.MANY],
+    ),
+    "GELU": (fused_layers.Kernels, "normalize", "steps", lambda found, given, more: found[: int(given[4])]),
+    "layer norm of tokens": (gpu_norms, "add_and_normalise", "norms", lambda found, given, more: found[1]),
+    "TF32": (gpu_convolutions, "convolve", "maps", lambda found, given, more: found[: 2 * more["rounds"]]),
+}
+
+
+@NEEDS_TRITON
+@pytest.mark.parametrize(("kind", "name", "trial", "choose"), PARTS.values(), ids=PARTS)
+def test_a_trial_notices_a_wrong_part(monkeypatch, kind, name, trial, choose):
+    right = getattr(kind, name)
+
+    def run(*given, **more):
+        found = right(*given, **more)
+        if isinstance(kind, type) or more.get("kernels") is not None:
+            choose(found, given, more).mul_(1.01)
+        return found
+
+    monkeypatch.setattr(kind, name, run)
+    with torch.no_grad(), pytest.raises(ArithmeticError, match="is off by"):
+        TRIALS[trial](HERE)
