@@ -176,6 +176,10 @@ def main() -> None:
     parser.add_argument("--run", action="store_true", help="try all kernels on the GPU of this machine")
     chosen = parser.parse_args()
     if chosen.run:
+        import torch
+
+        if not torch.cuda.is_available():
+            sys.exit("torch finds no NVIDIA GPU on this machine; without --run the kernels are compiled for others")
         sys.exit(0 if run_trials() else 1)
     if chosen.one:
         print(json.dumps(compile_all(chosen.one)))
