@@ -454,7 +454,7 @@ class _Kernels:
             _spread,
             _spread_tangent,
             _weigh,
-            called=(triton_kernels.round_to_tf32,),
+            called=(triton_kernels.round_to_tf32, _add_taps, _add_products),
             varying=VARYING,
         )
         self.cut_patches, self.convolve, self.finish, self.add, self.pool, self.pool_tangent = made[:6]
@@ -511,54 +511,20 @@ def _convolve(  # type: ignore[no-untyped-def]
     """
     task = tl.program_id(1).to(tl.int64)
     row = tl.program_id(0) * tile + tl.arange(0, tile)
-    column = row % width
-    line = (row // width) % height
     inside = row < rows
     # Of the product: from `depth` numbers of a pixel to `breadth`.
     depth: tl.constexpr = channels if transposed else inputs
     breadth: tl.constexpr = inputs if transposed else channels
-    inner = tl.arange(0, depth)
-    own_inputs, own_channels = tl.arange(0, inputs), tl.arange(0, channels)
-    block = own_inputs[:, None] * channels + own_channels[None, :]
     total = tl.zeros((tile, breadth), tl.float32)
     maps += task * rows * depth
     weight += task * stride
-    for tap in range(taps):
-        down, right = 0, 0
-        if taps == 9:
-            down, right = tap // 3 - 1, tap % 3 - 1
-            if transposed:
-                down, right = -down, -right
-        within = inside & (line + down >= 0) & (line + down < height)
-        within = within & (column + right >= 0) & (column + right < width)
-        place = (row + down * width + right)[:, None] * depth + inner[None, :]
-        value = tl.load(maps + place, mask=within[:, None], other=0.0)
-        factor = tl.load(weight + tap * (inputs * channels) + block)
-        if transposed:
-            factor = tl.trans(factor)
-        value, factor = triton_kernels.round_to_tf32(value, precision), triton_kernels.round_to_tf32(factor, precision)
-        total = tl.dot(value, factor, total, input_precision=precision)
+    total = _add_taps(total, maps, weight, row, inside, height, width, inputs, channels, taps, transposed, precision)
     if other is not None:
         other += task * rows * depth
         other_weight += task * stride
-        for tap in range(taps):
-            down, right = 0, 0
-            if taps == 9:
-                down, right = tap // 3 - 1, tap % 3 - 1
-                if transposed:
-                    down, right = -down, -right
-            within = inside & (line + down >= 0) & (line + down < height)
-            within = within & (column + right >= 0) & (column + right < width)
-            place = (row + down * width + right)[:, None] * depth + inner[None, :]
-            value = tl.load(other + place, mask=within[:, None], other=0.0)
-            factor = tl.load(other_weight + tap * (inputs * channels) + block)
-            if transposed:
-                factor = tl.trans(factor)
-            value, factor = (
-                triton_kernels.round_to_tf32(value, precision),
-                triton_kernels.round_to_tf32(factor, precision),
-            )
-            total = tl.dot(value, factor, total, input_precision=precision)
+        total = _add_taps(
+            total, other, other_weight, row, inside, height, width, inputs, channels, taps, transposed, precision
+        )
     outer = tl.arange(0, breadth)
     target = task * rows * breadth + row[:, None] * breadth + outer[None, :]
     rounded = total.to(result.dtype.element_ty)
@@ -579,6 +545,44 @@ def _convolve(  # type: ignore[no-untyped-def]
         part = partial + (task * tl.num_programs(0) + tl.program_id(0)) * (2 * breadth)
         tl.store(part + outer, first)
         tl.store(part + breadth + outer, second)
+
+
+def _add_taps(  # type: ignore[no-untyped-def]
+    total,
+    maps,
+    weight,
+    row,
+    inside,
+    height,
+    width,
+    inputs: tl.constexpr,
+    channels: tl.constexpr,
+    taps: tl.constexpr,
+    transposed: tl.constexpr,
+    precision: tl.constexpr,
+):
+    """The sum with the products of all taps of a convolution added."""
+    depth: tl.constexpr = channels if transposed else inputs
+    column = row % width
+    line = (row // width) % height
+    inner = tl.arange(0, depth)
+    block = tl.arange(0, inputs)[:, None] * channels + tl.arange(0, channels)[None, :]
+    for tap in range(taps):
+        down, right = 0, 0
+        if taps == 9:
+            down, right = tap // 3 - 1, tap % 3 - 1
+            if transposed:
+                down, right = -down, -right
+        within = inside & (line + down >= 0) & (line + down < height)
+        within = within & (column + right >= 0) & (column + right < width)
+        place = (row + down * width + right)[:, None] * depth + inner[None, :]
+        value = tl.load(maps + place, mask=within[:, None], other=0.0)
+        factor = tl.load(weight + tap * (inputs * channels) + block)
+        if transposed:
+            factor = tl.trans(factor)
+        value, factor = triton_kernels.round_to_tf32(value, precision), triton_kernels.round_to_tf32(factor, precision)
+        total = tl.dot(value, factor, total, input_precision=precision)
+    return total
 
 
 def _finish(  # type: ignore[no-untyped-def]
@@ -946,7 +950,60 @@ def _weigh(  # type: ignore[no-untyped-def]
     right = tl.zeros((channels, inputs), tl.float32)
     maps += task * rows * inputs
     moved += task * rows * channels
-    for start in range(part * chunk, last, tile):
+    left, middle, right = _add_products(
+        left,
+        middle,
+        right,
+        maps,
+        moved,
+        part * chunk,
+        last,
+        down,
+        height,
+        width,
+        inputs,
+        channels,
+        taps,
+        tile,
+        precision,
+    )
+    if other is not None:
+        other += task * rows * inputs
+        other_moved += task * rows * channels
+        left, middle, right = _add_products(
+            left, middle, right, other, other_moved, part * chunk, last, down, height, width,
+            inputs, channels, taps, tile, precision,
+        )  # fmt: skip
+    partial += ((task * parts + part) * taps + group * 3) * (inputs * channels)
+    block = own_inputs[:, None] * channels + own_channels[None, :]
+    if taps == 9:
+        tl.store(partial + block, tl.trans(left))
+        tl.store(partial + inputs * channels + block, tl.trans(middle))
+        tl.store(partial + 2 * inputs * channels + block, tl.trans(right))
+    else:
+        tl.store(partial + block, tl.trans(middle))
+
+
+def _add_products(  # type: ignore[no-untyped-def]
+    left,
+    middle,
+    right,
+    maps,
+    moved,
+    first,
+    last,
+    down,
+    height,
+    width,
+    inputs: tl.constexpr,
+    channels: tl.constexpr,
+    taps: tl.constexpr,
+    tile: tl.constexpr,
+    precision: tl.constexpr,
+):
+    """The sums of three taps of one row, or of the only one, with the products of some rows of maps added."""
+    own_inputs, own_channels = tl.arange(0, inputs), tl.arange(0, channels)
+    for start in range(first, last, tile):
         row = start + tl.arange(0, tile)
         column = row % width
         line = row // width % height + down
@@ -965,35 +1022,4 @@ def _weigh(  # type: ignore[no-untyped-def]
             value = tl.load(place + inputs, mask=(within & (column + 1 < width))[:, None], other=0.0)
             value = triton_kernels.round_to_tf32(value, precision)
             right = tl.dot(gradient, value, right, input_precision=precision)
-    if other is not None:
-        other += task * rows * inputs
-        other_moved += task * rows * channels
-        for start in range(part * chunk, last, tile):
-            row = start + tl.arange(0, tile)
-            column = row % width
-            line = row // width % height + down
-            inside = row < last
-            within = inside & (line >= 0) & (line < height)
-            place = other_moved + row[:, None] * channels + own_channels[None, :]
-            gradient = triton_kernels.round_to_tf32(
-                tl.trans(tl.load(place, mask=inside[:, None], other=0.0)), precision
-            )
-            place = other + (row + down * width)[:, None] * inputs + own_inputs[None, :]
-            value = tl.load(place, mask=within[:, None], other=0.0)
-            value = triton_kernels.round_to_tf32(value, precision)
-            middle = tl.dot(gradient, value, middle, input_precision=precision)
-            if taps == 9:
-                value = tl.load(place - inputs, mask=(within & (column > 0))[:, None], other=0.0)
-                value = triton_kernels.round_to_tf32(value, precision)
-                left = tl.dot(gradient, value, left, input_precision=precision)
-                value = tl.load(place + inputs, mask=(within & (column + 1 < width))[:, None], other=0.0)
-                value = triton_kernels.round_to_tf32(value, precision)
-                right = tl.dot(gradient, value, right, input_precision=precision)
-    partial += ((task * parts + part) * taps + group * 3) * (inputs * channels)
-    block = own_inputs[:, None] * channels + own_channels[None, :]
-    if taps == 9:
-        tl.store(partial + block, tl.trans(left))
-        tl.store(partial + inputs * channels + block, tl.trans(middle))
-        tl.store(partial + 2 * inputs * channels + block, tl.trans(right))
-    else:
-        tl.store(partial + block, tl.trans(middle))
+    return left, middle, right
