@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from hardlook.harness.benchmark import Dial
-from hardlook.harness.calibration import Calibration, DialCurve, build_calibration_section
+from hardlook.harness.calibration import Calibration, DialCurve, build_calibration_section, calibrate
 from hardlook.harness.scorecard import Score
 
 
@@ -36,9 +36,16 @@ def test_others_fail(wrong):
 
 
 def test_the_section_says_what_each_dial_did():
-    section = build_calibration_section(Calibration("b", (MOVES, FLAT)))
+    section = build_calibration_section(Calibration("b", (MOVES, FLAT), {MOVES.dial.score: "mIoU"}))
     chart, table = section.blocks
     assert chart.controls == ("control",)
     assert (chart.title, chart.score) == ("Dials against mIoU", "mIoU")
     assert chart.spearman == (-1.0, -0.5)
     assert [row[-1] for row in table.rows] == ["yes", "yes"]
+
+
+def test_scores_have_the_titles_of_the_report():
+    found = calibrate("closed-miou", {"scenes": 6}, (0.0, 1.0))
+    assert found.titles["miou"] == "mIoU"
+    chart, table = build_calibration_section(found).blocks
+    assert chart.score == "mIoU" and {row[1] for row in table.rows} == {"mIoU"}

@@ -7,7 +7,7 @@ correlation of at least .9). A control must leave it flat: its range is at most 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,10 +42,11 @@ class DialCurve:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The curves of all dials of a benchmark, and whether each is as it should be."""
+    """The curves of all dials of a benchmark, and whether each is as it should be; titles of scores by their names."""
 
     benchmark: str
     curves: Sequence[DialCurve]
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     def is_as_expected(self, curve: DialCurve) -> bool:
         """Whether this dial moved its score, or left it flat, as it should."""
@@ -81,7 +82,8 @@ def calibrate(
         values = np.array([score.value for score in scores])
         correlation = float(spearman(np.array(settings), values)) if np.ptp(values) > 0 else 0.0
         curves.append(DialCurve(dial, tuple(settings), tuple(scores), correlation))
-    return Calibration(benchmark, tuple(curves))
+    titles = {meaning.name: meaning.title for meaning in run.benchmark.card.scores}
+    return Calibration(benchmark, tuple(curves), titles)
 
 
 def build_calibration_section(calibration: Calibration) -> Section:
@@ -92,7 +94,8 @@ def build_calibration_section(calibration: Calibration) -> Section:
     for curve in calibration.curves:
         expected = "moves" if curve.dial.moves else "stays flat"
         answer = "yes" if calibration.is_as_expected(curve) else "NO"
-        rows.append((curve.dial.name, curve.dial.score, expected, curve.spearman, curve.score_range, answer))
+        title = calibration.titles.get(curve.dial.score, curve.dial.score)
+        rows.append((curve.dial.name, title, expected, curve.spearman, curve.score_range, answer))
     table = Table(
         "What each dial did",
         f"A dial that is meant to move its score needs a Spearman of at least {MIN_SPEARMAN} in size; a control may "
@@ -105,12 +108,12 @@ def build_calibration_section(calibration: Calibration) -> Section:
 
 def _chart(calibration: Calibration, score: str) -> DialChart:
     curves = [curve for curve in calibration.curves if curve.dial.score == score]
-    name = curves[0].scores[0].name
+    title = calibration.titles.get(score, score)
     return DialChart(
-        f"Dials against {name}",
+        f"Dials against {title}",
         "Each line turns one fault of a planted model from 0 to 1 while everything else stays.",
         tuple(map(_line, curves)),
-        name,
+        title,
         tuple(curve.spearman for curve in curves),
         tuple(curve.dial.name for curve in curves if not curve.dial.moves),
     )
