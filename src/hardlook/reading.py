@@ -83,31 +83,27 @@ def describe_foreign_error(error: BaseException) -> str:
     return shorten(lines[0])
 
 
-def read_bytes(path: Path | str, *, kind: type[HardlookError] = DataError) -> bytes:
+def read_bytes(path: Path | str) -> bytes:
     """The content of a file; a `DataError` if it is missing, unreadable or empty."""
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
-        raise kind("the file does not exist", file=path, remedy="check the path") from None
+        raise DataError("the file does not exist", file=path, remedy="check the path") from None
     except OSError as error:
-        raise kind(f"the file cannot be read: {error.strerror}", file=path, remedy="check its permissions") from error
+        raise DataError(
+            f"the file cannot be read: {error.strerror}", file=path, remedy="check its permissions"
+        ) from error
     except ValueError as error:  # a zero byte or half of a surrogate pair in it
-        raise kind("no file can have this name", file=repr(str(path)), remedy="correct the name") from error
+        raise DataError("no file can have this name", file=repr(str(path)), remedy="correct the name") from error
     if not data:
-        raise kind("the file is empty", file=path, remedy="download or copy it again")
+        raise DataError("the file is empty", file=path, remedy="download or copy it again")
     return data
 
 
-def read_json(
-    path: Path | str,
-    *,
-    what: str = "not JSON",
-    remedy: str = "download or write it again",
-    kind: type[HardlookError] = DataError,
-) -> Any:
+def read_json(path: Path | str, *, what: str = "not JSON", remedy: str = "download or write it again") -> Any:
     """The content of a JSON file; the error gives line and column."""
-    data = read_bytes(path, kind=kind)
-    with reading(path, what, remedy=remedy, kind=kind):
+    data = read_bytes(path)
+    with reading(path, what, remedy=remedy):
         return parse_json(data)
 
 

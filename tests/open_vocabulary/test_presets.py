@@ -10,7 +10,7 @@ from hardlook.harness.options import parse_options
 from hardlook.harness.registry import find_benchmark
 from hardlook.open_vocabulary.class_sets import SHIPPED, load_class_sets
 from hardlook.open_vocabulary.label_similarity import check_similarity
-from hardlook.open_vocabulary.presets import list_presets
+from hardlook.open_vocabulary.options import list_presets
 from hardlook.similarity.label_sets import load_label_set
 
 BENCHMARKS = ("open-miou", "open-pq", "open-ap")

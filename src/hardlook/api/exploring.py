@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hardlook.cloud.run_folders import open_run
 from hardlook.errors import DataError, RunWarning
-from hardlook.report.explorer.server import Explorer
+from hardlook.report.explorer.app import Explorer
 
 
 def serve(

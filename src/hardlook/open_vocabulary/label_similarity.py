@@ -312,11 +312,9 @@ def _list_labels(names: Sequence[str]) -> list[str]:
     return [name for name in names if parse_class_name(name) is None]
 
 
-def find_kinds(
-    names: Sequence[str], options: SimilarityOptions, own: LabelSet | None = None
-) -> dict[str, NDArray[np.bool_]]:
+def find_kinds(names: Sequence[str], options: SimilarityOptions) -> dict[str, NDArray[np.bool_]]:
     """Masks (K,) of things and of stuff, those that are not empty; labels of unknown kind are in neither."""
-    found = find_labels(names, _load_sets(options, names, own))
+    found = find_labels(names, _load_sets(options, names))
     kinds = {"things": True, "stuff": False}
     masks = {kind: np.array([label.isthing is wanted for label in found], np.bool_) for kind, wanted in kinds.items()}
     return {kind: mask for kind, mask in masks.items() if mask.any()}
@@ -352,7 +350,7 @@ def _fallback_sets() -> tuple[LabelSet, ...]:
     return WORLD, load_label_set("voc20")
 
 
-def _load_sets(options: SimilarityOptions, names: Sequence[str], own: LabelSet | None) -> list[LabelSet]:
+def _load_sets(options: SimilarityOptions, names: Sequence[str], own: LabelSet | None = None) -> list[LabelSet]:
     """The label sets that names are looked up in, the first first; `own` are the senses of the data's json."""
     names = _list_labels(names)
     predicted = [_keep_senses(one) for one in _load_given(options.pred_labels, options)]

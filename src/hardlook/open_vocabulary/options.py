@@ -1,7 +1,18 @@
-"""Options that the benchmarks of this package share: planted scenes, intervals, and how labels are compared."""
+"""Options that the benchmarks of this package share: planted scenes, intervals, how labels are compared, presets.
+
+>>> [(preset.name, preset.table, len(preset.parts)) for preset in list_presets("open-miou")]
+[('cross-dataset', 'Table 4', 5)]
+>>> [preset.name for preset in (*list_presets("open-pq"), *list_presets("open-ap"))]
+['panoptic', 'known-unknown', 'measures', 'instances', 'base-novel-masks', 'base-novel-boxes']
+>>> dict(list_presets("open-miou")[0].find_part("ade20k-847").options)
+{'variant': 'corrected', 'measure': 'path', 'labels': 'ade847'}
+"""
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -10,10 +21,9 @@ from pydantic import field_validator, model_validator
 from hardlook.data.presets import get_preset_labels
 from hardlook.errors import OptionError
 from hardlook.harness.options import BenchmarkOptions, option
-from hardlook.harness.presets import expand_preset
+from hardlook.harness.presets import Preset, PresetPart, expand_preset
 from hardlook.harness.scorecard import Reading
 from hardlook.harness.stats.intervals import Method
-from hardlook.open_vocabulary.presets import list_presets
 from hardlook.similarity.free_words.phrases import SenseChoice
 from hardlook.similarity.label_synsets import UnknownPolicy
 from hardlook.similarity.measures import find_measure
@@ -25,6 +35,24 @@ VARIANTS = {
     "corrected": "senses reviewed label by label, the paper's slips repaired (docs/label-tables.md)",
     "published": "senses that reproduce the paper's numbers",
 }
+
+
+def list_presets(benchmark: str) -> tuple[Preset, ...]:
+    """The presets of a benchmark, from `presets.toml`, in the order of the paper's tables."""
+    return tuple(preset for preset in _read_presets() if preset.benchmark == benchmark)
+
+
+@cache
+def _read_presets() -> tuple[Preset, ...]:
+    text = files("hardlook.open_vocabulary").joinpath("presets.toml").read_text(encoding="utf-8")
+    presets = []
+    for row in tomllib.loads(text)["preset"]:
+        shared = row.pop("options")
+        parts = tuple(
+            PresetPart(part["data"], part["dataset"], {**shared, **part["options"]}) for part in row.pop("part")
+        )
+        presets.append(Preset(parts=parts, **{**row, "published": tuple(row["published"])}))
+    return tuple(presets)
 
 
 class SceneOptions(BenchmarkOptions):

@@ -108,9 +108,9 @@ class Pen:
         if self.canvas.paint is not None:
             cv2.fillPoly(self.canvas.paint, corners, (*self.faded(colour), 255 * glow), shift=_SHIFT)
 
-    def blob(self, points: Points, colour: Colour, *, glow: float = 0.0) -> None:
+    def blob(self, points: Points, colour: Colour) -> None:
         """A filled smooth closed curve through the points."""
-        self.fill(smooth(points), colour, glow=glow)
+        self.fill(smooth(points), colour)
 
     def oval(
         self, cx: float, cy: float, rx: float, ry: float, colour: Colour, *, turn: float = 0.0, glow: float = 0.0
@@ -125,14 +125,14 @@ class Pen:
         """A filled rectangle, its corners rounded by `radius`."""
         self.fill(box_points(left, top, right, bottom, radius), colour, glow=glow)
 
-    def stroke(self, points: Points, colour: Colour, width: float, *, closed: bool = False, glow: float = 0.0) -> None:
+    def stroke(self, points: Points, colour: Colour, width: float, *, closed: bool = False) -> None:
         """A line of `width` (object units, at least a third of a pixel) with round ends."""
         corners = [self.to_canvas(points)]
         thickness = max(1, round(width * self.height * SUPERSAMPLING))
         cv2.polylines(self.canvas.layers, corners, closed, self.layer, thickness, shift=_SHIFT)
         if self.canvas.paint is not None:
-            colour_and_glow = (*self.faded(colour), 255 * glow)
-            cv2.polylines(self.canvas.paint, corners, closed, colour_and_glow, thickness, shift=_SHIFT)
+            paint = (*self.faded(colour), 0)
+            cv2.polylines(self.canvas.paint, corners, closed, paint, thickness, shift=_SHIFT)
 
     def scatter(self, shapes: NDArray[np.float64], colour: Colour, *, glow: float = 0.0) -> None:
         """Many small polygons (n, corners, 2) of one colour; the result where two overlap is undefined."""

@@ -9,7 +9,6 @@ from sklearn.metrics import cohen_kappa_score
 
 from hardlook.harness.stats.agreement import (
     cohen_kappa,
-    cohen_kappa_interval,
     fleiss_kappa,
     fleiss_kappa_interval,
     krippendorff_alpha,
@@ -173,7 +172,6 @@ def test_the_interval_of_each_coefficient_is_around_its_value():
     b = np.where(rng.random(80) < 0.7, a, rng.integers(1, 4, 80))
     counts = np.stack([(a == value).astype(int) + (b == value) for value in (1, 2, 3)], axis=1)
     for estimate, value in (
-        (cohen_kappa_interval(a, b, rng=rng, resamples=500), cohen_kappa(a, b)),
         (fleiss_kappa_interval(counts, rng=rng, resamples=500), fleiss_kappa(counts)),
         (krippendorff_alpha_interval([a, b], "nominal", rng=rng, resamples=500), krippendorff_alpha([a, b])),
     ):

@@ -97,18 +97,6 @@ def cohen_kappa(a: ArrayLike, b: ArrayLike, weights: Weights = "none") -> float:
     return _of_all(sums, statistic)
 
 
-def cohen_kappa_interval(
-    a: ArrayLike, b: ArrayLike, kind: Weights = "none", /, **options: Unpack[Resampling]
-) -> Estimate:
-    """Cohen's kappa with an interval from resampled units; `kind` is the `weights` of `cohen_kappa`.
-
-    >>> cohen_kappa_interval([1, 1, 2, 2], [1, 1, 2, 1], rng=np.random.default_rng(0), resamples=100).value
-    0.5
-    """
-    sums, statistic = _cohen_parts(a, b, kind)
-    return bootstrap_score(sums, statistic, **options)
-
-
 def _alpha_parts(ratings: ArrayLike, level: Level) -> tuple[Array, Statistic]:
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2:

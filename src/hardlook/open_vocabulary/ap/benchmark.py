@@ -14,8 +14,7 @@ from hardlook.open_vocabulary.ap.scores import SCORES, compute_unit_qualities, s
 from hardlook.open_vocabulary.ap.units import find_units, list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
 from hardlook.open_vocabulary.free_words import check_words
-from hardlook.open_vocabulary.options import offer_labels
-from hardlook.open_vocabulary.presets import list_presets
+from hardlook.open_vocabulary.options import list_presets, offer_labels
 from hardlook.open_vocabulary.published import find_published_dataset, list_ap_results, list_ap_tables
 
 MODEL = "planted-instances"

@@ -12,8 +12,7 @@ from hardlook.open_vocabulary.miou.options import OpenMiouOptions, get_readings
 from hardlook.open_vocabulary.miou.report import build_sections, describe_unit, draw_unit
 from hardlook.open_vocabulary.miou.scores import SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.open_vocabulary.miou.units import find_units, list_sources, list_units, prepare_unit
-from hardlook.open_vocabulary.options import offer_labels
-from hardlook.open_vocabulary.presets import list_presets
+from hardlook.open_vocabulary.options import list_presets, offer_labels
 from hardlook.open_vocabulary.published import find_published_dataset, list_miou_results, list_miou_tables
 
 MODEL = "planted-segmenter"

@@ -7,13 +7,12 @@ from functools import partial
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Quality
 from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
 from hardlook.open_vocabulary.free_words import check_words
-from hardlook.open_vocabulary.options import offer_labels
+from hardlook.open_vocabulary.options import list_presets, offer_labels
 from hardlook.open_vocabulary.pq.evaluation import SCHEMA, evaluate_units, merge_vocabularies
 from hardlook.open_vocabulary.pq.options import OpenPqOptions, get_readings
 from hardlook.open_vocabulary.pq.report import build_sections, describe_unit, draw_unit
 from hardlook.open_vocabulary.pq.scores import SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.open_vocabulary.pq.units import find_units, list_sources, list_units, prepare_unit
-from hardlook.open_vocabulary.presets import list_presets
 from hardlook.open_vocabulary.published import find_published_dataset, list_pq_results, list_pq_tables
 
 MODEL = "planted-panoptic"

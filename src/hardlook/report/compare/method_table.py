@@ -11,7 +11,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import BenchmarkCard
@@ -20,9 +20,7 @@ from hardlook.reading import read_json
 from hardlook.report.compare.differences import find_score_meaning
 from hardlook.report.compare.document import NUMBERS, SCHEMA
 from hardlook.report.formatting import MISSING, format_exact, format_number
-from hardlook.report.text_tables import TextFormat, escape_latex, layout_latex, layout_markdown
-
-Intervals = Literal["brackets", "plus-minus", "none"]
+from hardlook.report.text_tables import IntervalStyle, TextFormat, escape_latex, layout_latex, layout_markdown
 
 DECIMALS = 3
 _NOTE = "bold: the best; dagger: not distinguishable from the best at level"
@@ -112,7 +110,7 @@ def _title(card: BenchmarkCard, name: str) -> str:
     return meaning.title + arrow.get(meaning.direction, "")
 
 
-def format_method_table(table: MethodTable, text_format: TextFormat, intervals: Intervals = "none") -> str:
+def format_method_table(table: MethodTable, text_format: TextFormat, intervals: IntervalStyle = "none") -> str:
     """The table as LaTeX, Markdown or CSV; CSV has exact numbers, with `low` and `high` beside each score."""
     if text_format == "csv":
         return _format_csv(table)
@@ -131,7 +129,7 @@ def format_method_table(table: MethodTable, text_format: TextFormat, intervals: 
     return f"% {note}; needs booktabs\n" + layout_latex(columns, lines, right)
 
 
-def _cell_text(cell: MethodCell, text_format: TextFormat, intervals: Intervals) -> str:
+def _cell_text(cell: MethodCell, text_format: TextFormat, intervals: IntervalStyle) -> str:
     if cell.value is None:
         return escape_latex(MISSING) if text_format == "latex" else MISSING
     latex = text_format == "latex"

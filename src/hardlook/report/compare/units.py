@@ -272,10 +272,10 @@ def build_unit_section(runs: Sequence[ScoredRun], qualities: UnitQualities, exam
         for one, other in ((first, second), (second, first)):
             chosen = list_largest_gains(qualities, one, other, examples)
             title = f"Where {one} is ahead of {other} by most"
-            blocks.append(_build_gallery(runs, qualities, title, chosen, qualities.models))
+            blocks.append(_build_gallery(runs, qualities, title, chosen))
     else:
         chosen = list_largest_spreads(qualities, examples)
-        blocks.append(_build_gallery(runs, qualities, "Where the models differ most", chosen, None))
+        blocks.append(_build_gallery(runs, qualities, "Where the models differ most", chosen))
     text = (
         f"Each unit by itself, by its {qualities.quality.title} "
         f"({'higher' if qualities.quality.higher_is_better else 'lower'} is better). Single units say where to look, "
@@ -325,16 +325,14 @@ def _draw_scatter(qualities: UnitQualities, first: str, second: str) -> ScatterC
     )
 
 
-def _build_gallery(
-    runs: Sequence[ScoredRun], qualities: UnitQualities, title: str, units: Sequence[str], models: Sequence[str] | None
-) -> Gallery:
+def _build_gallery(runs: Sequence[ScoredRun], qualities: UnitQualities, title: str, units: Sequence[str]) -> Gallery:
     by_model = dict(zip(qualities.models, (run.find_records(units) for run in runs), strict=True))
     caption = runs[0].benchmark.caption or (lambda record: "")
     examples = []
     for unit in units:
         place = qualities.find(unit)
         words = []
-        for model in models or choose_shown_models(qualities, unit):
+        for model in choose_shown_models(qualities, unit):
             value = format_number(float(qualities.of(model)[place]))
             words.append(f"{model}: {value}. {caption(by_model[model][unit])}".strip())
         examples.append(Example(unit, " ".join(words)))

@@ -9,8 +9,8 @@
 | `page`, `size` | the page, from 1, and its number of rows |
 
 >>> query = parse_query([("q", "cat"), ("page", "2")], {"unit": UNIT})
->>> query.text, query.page, query.query_string(page=3)
-('cat', 2, 'q=cat&sort=unit&order=up&page=3')
+>>> query.text, query.page, query.parameters(page=3)
+('cat', 2, [('q', 'cat'), ('sort', 'unit'), ('order', 'up'), ('page', '3')])
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlencode
 
 from hardlook.harness.benchmark import Quality
 from hardlook.harness.records import RecordSchema
@@ -161,10 +160,6 @@ class Query:
         pairs += [("sort", one.sort), ("order", "down" if one.descending else "up")]
         pairs += [("page", str(one.page))] if one.page != 1 else []
         return pairs + ([("size", str(one.size))] if one.size != PAGE_SIZE else [])
-
-    def query_string(self, **changes: Any) -> str:
-        """The query string, with some fields changed."""
-        return urlencode(self.parameters(**changes))
 
     def condition(self, fields: Mapping[str, Field], types: Mapping[str, pl.DataType]) -> pl.Expr | None:
         """The filters as an expression, None without filters; `types` are those of the table's columns."""

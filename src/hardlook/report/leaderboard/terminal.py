@@ -44,14 +44,14 @@ def print_leaderboards(boards: Sequence[Leaderboard], left_out: Sequence[Skipped
         console.print(Text(f"and {len(left_out) - MOST} more", style="yellow"))
 
 
-def choose_top_rows(ranking: ScoreRanking, most: int = MOST) -> list[Row]:
+def choose_top_rows(ranking: ScoreRanking) -> list[Row]:
     """The best ranked rows, then a few published ones without a rank, then other runs where there is room."""
     if not ranking.meaning.ranked:
-        return list(ranking.rows[:most])
+        return list(ranking.rows[:MOST])
     ranked = [row for row in ranking.rows if row.rank is not None]
     published = [row for row in ranking.of("published") if row.rank is None]
     others = [row for row in ranking.of("run") if row.rank is None]
-    return [*ranked[:most], *published[:UNRANKED], *others[: max(0, most - len(ranked))]]
+    return [*ranked[:MOST], *published[:UNRANKED], *others[: max(0, MOST - len(ranked))]]
 
 
 def _make_table(ranking: ScoreRanking) -> Table:
