@@ -147,10 +147,12 @@ def make_frame(table: Table) -> Any:
     """A table of a report as a polars frame; columns of the same name are numbered."""
     import polars as pl
 
+    from hardlook.report.html_tables import pad_rows
+
     names: list[str] = []
     for name in table.columns:
         count = sum(one == name or one.startswith(f"{name} (") for one in names)
         names.append(f"{name} ({count + 1})" if count else name)
-    width = len(names)
-    rows = [[*row, *[None] * (width - len(row))][:width] for row in table.rows]
-    return pl.DataFrame(rows, schema=names, orient="row", strict=False, infer_schema_length=None)
+    return pl.DataFrame(
+        pad_rows(table.rows, len(names)), schema=names, orient="row", strict=False, infer_schema_length=None
+    )

@@ -50,7 +50,7 @@ def encode_thumbnail(picture: Picture, longest: int = LONGEST) -> str:
     if picture.label_map is not None:
         pixels = _with_labels(pixels, picture.label_map, size)
     if picture.mask is not None:
-        pixels = tint_mask(pixels, _resize_mask(picture.mask, size), MASK_COLOUR)
+        pixels = tint_mask(pixels, resize_mask(picture.mask, size), MASK_COLOUR)
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, format="JPEG", quality=_JPEG_QUALITY, optimize=True)
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
@@ -138,13 +138,15 @@ def tint_mask(
     return result
 
 
-def _resize_mask(mask: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_]:
+def resize_mask(mask: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_]:
+    """The mask at another size, (width, height): pixels that it covers by half; all that it touches if none is."""
     import cv2
 
-    shares = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)
-    small = np.asarray(shares >= 0.5, dtype=np.bool_)
+    enlarged = size[0] > mask.shape[1]
+    shares = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_LINEAR if enlarged else cv2.INTER_AREA)
+    resized = np.asarray(shares >= 0.5, dtype=np.bool_)
     # A mask thinner than a pixel of the thumbnail would vanish.
-    return small if small.any() or not mask.any() else np.asarray(shares > 0, dtype=np.bool_)
+    return resized if resized.any() or not mask.any() else np.asarray(shares > 0, dtype=np.bool_)
 
 
 def list_legend(picture: Picture, most: int) -> list[tuple[str, str]]:

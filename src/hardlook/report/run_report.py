@@ -12,7 +12,7 @@ import typer
 from hardlook.errors import HardlookError
 from hardlook.harness.benchmark import draw_nothing
 from hardlook.harness.sections import Block, Gallery, Picture, Section
-from hardlook.models.registry import MARKS
+from hardlook.models.registry import MARKS, find
 from hardlook.report.formatting import format_count, format_number
 from hardlook.report.notable_units import build_notable_units_section
 
@@ -94,8 +94,6 @@ def list_model_marks(name: str) -> tuple[str, ...]:
     >>> list_model_marks("soft-k-means"), list_model_marks("planted-segmenter"), list_model_marks("gone:Model")
     (('GL', 'TT', 'transductive'), (), ())
     """
-    from hardlook.models.registry import find
-
     try:
         return find(name).card.marks
     except HardlookError:

@@ -12,20 +12,15 @@ from hardlook.report.html_tables import Cell
 from hardlook.report.score_display import choose_score_decimals, format_basis, get_bounds
 
 
-def list_headline_scores(scorecard: Scorecard, chosen: Collection[str] = ()) -> list[Score]:
-    """The scores over all units, of these names only where some are given."""
-    return [score for score in scorecard.headline if not chosen or score.name in chosen]
-
-
 def build_scores_table(
     scorecard: Scorecard, chosen: Collection[str] = (), titles: Mapping[str, str] | None = None
 ) -> Table:
-    """The scores over all units, with their intervals.
+    """The scores over all units, of the `chosen` names only where some are given, with their intervals.
 
     >>> build_scores_table(Scorecard("toss", "1", "planted", (Score("miou", 0.5, 10),))).rows
     [('miou', 0.5, None, None, 10)]
     """
-    scores = list_headline_scores(scorecard, chosen)
+    scores = [score for score in scorecard.headline if not chosen or score.name in chosen]
     named = titles or {}
     rows = [(named.get(score.name) or score.name, *_list_numbers(score)) for score in scores]
     columns, rows = _drop_empty(("score", *_NUMBERS), rows, range(5))

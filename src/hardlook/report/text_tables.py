@@ -141,7 +141,7 @@ def _format_cells(table: Table, intervals: IntervalStyle) -> tuple[list[str], li
             continue
         if index == low:
             names.append("interval" if intervals == "brackets" else "\N{PLUS-MINUS SIGN}")
-            texts.append([_format_interval(row[index], row[index + 1], decimals[index], intervals) for row in cells])
+            texts.append([format_bounds(row[index], row[index + 1], decimals[index], intervals) for row in cells])
             right.append(True)
         else:
             names.append(name)
@@ -150,7 +150,8 @@ def _format_cells(table: Table, intervals: IntervalStyle) -> tuple[list[str], li
     return names, [list(row) for row in zip(*texts, strict=True)], right
 
 
-def _format_interval(low: Cell, high: Cell, decimals: int, style: IntervalStyle) -> str:
+def format_bounds(low: Cell, high: Cell, decimals: int, style: IntervalStyle) -> str:
+    """An interval as a cell: `[low, high]`, or plus-minus half their distance."""
     if not (is_number(low) and is_number(high)):
         return MISSING
     if style == "plus-minus":

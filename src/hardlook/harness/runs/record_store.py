@@ -242,17 +242,22 @@ def has_checksum(file: Path) -> bool:
 
 
 def read_part(path: Path, columns: Sequence[str], defaults: Mapping[str, pl.Expr] | None = None) -> pl.DataFrame:
-    """Some columns of a part, as `read_stored_columns`; a `DamagedFile` where its content is not what was written."""
+    """Some columns of a part, of which those of `defaults` (see `RecordSchema.defaults`) may be missing in it.
+
+    A `DamagedFile` where its content is not what was written.
+    """
     import polars as pl
 
     try:
         content = read_part_content(path)
         stored = pl.read_parquet_schema(io.BytesIO(content))
-        if missing := [name for name in columns if name not in stored and name not in (defaults or {})]:
+        later = {name: expression for name, expression in (defaults or {}).items() if name not in stored}
+        if missing := [name for name in columns if name not in stored and name not in later]:
             raise _version_error(path, f"have no column {', '.join(missing)}")
         if other := [name for name in ("unit", "answers") if name in columns and stored[name] != pl.String]:
             raise _version_error(path, f"have other types in column {', '.join(other)}")
-        return read_stored_columns(content, columns, defaults or {})
+        frame = pl.read_parquet(content, columns=[name for name in columns if name not in later])
+        return frame.with_columns(later[name] for name in columns if name in later).select(columns)
     except RunError:
         raise
     except (Exception, pl.exceptions.PanicException) as error:
@@ -262,16 +267,6 @@ def read_part(path: Path, columns: Sequence[str], defaults: Mapping[str, pl.Expr
             file=path,
             remedy=suggest_repair(path.parent.parent),
         ) from error
-
-
-def read_stored_columns(content: bytes, columns: Sequence[str], defaults: Mapping[str, pl.Expr]) -> pl.DataFrame:
-    """Some columns of the content of a part; one of `defaults` (see `RecordSchema.defaults`) may be missing in it."""
-    import polars as pl
-
-    stored = pl.read_parquet_schema(io.BytesIO(content)) if defaults else columns
-    later = [name for name in columns if name not in stored]
-    frame = pl.read_parquet(content, columns=[name for name in columns if name not in later])
-    return frame.with_columns(defaults[name] for name in later).select(columns) if later else frame
 
 
 def read_part_content(path: Path) -> bytes:

@@ -20,7 +20,14 @@ from hardlook.reading import read_json
 from hardlook.report.compare.differences import find_score_meaning
 from hardlook.report.compare.document import NUMBERS, SCHEMA
 from hardlook.report.formatting import MISSING, format_exact, format_number
-from hardlook.report.text_tables import IntervalStyle, TextFormat, escape_latex, layout_latex, layout_markdown
+from hardlook.report.text_tables import (
+    IntervalStyle,
+    TextFormat,
+    escape_latex,
+    format_bounds,
+    layout_latex,
+    layout_markdown,
+)
 
 DECIMALS = 3
 _NOTE = "bold: the best; dagger: not distinguishable from the best at level"
@@ -141,10 +148,7 @@ def _cell_text(cell: MethodCell, text_format: TextFormat, intervals: IntervalSty
         text += r"$^{\dagger}$" if latex else "\N{DAGGER}"
     if intervals == "none" or cell.low is None or cell.high is None:
         return text
-    if intervals == "plus-minus":
-        shown = f"\N{PLUS-MINUS SIGN}{format_number((cell.high - cell.low) / 2, DECIMALS)}"
-    else:
-        shown = f"[{format_number(cell.low, DECIMALS)}, {format_number(cell.high, DECIMALS)}]"
+    shown = format_bounds(cell.low, cell.high, DECIMALS, intervals)
     return f"{text} {escape_latex(shown) if latex else shown}"
 
 

@@ -129,28 +129,12 @@ def _read_run(root: Path, path: Path) -> ListedRun:
         if folder.manifest_path.stat().st_size > _MAX_MANIFEST_BYTES:
             return ListedRun(key, shown, folder, problem="its run.json is too large to be one")
         manifest = folder.read_manifest()
-        if problem := _find_manifest_problem(manifest):
-            return ListedRun(key, shown, folder, problem=problem)
     except HardlookError as error:
         return ListedRun(key, shown, folder, problem=error.what)
     except (OSError, RecursionError) as error:
         return ListedRun(key, shown, folder, problem=f"its run.json cannot be read ({type(error).__name__})")
     scores, scored = _read_scores(folder)
     return ListedRun(key, shown, folder, manifest, scores, scored=scored)
-
-
-def _find_manifest_problem(manifest: dict[str, Any]) -> str:
-    """What makes a manifest unusable; empty where nothing does."""
-    benchmark, model, answers = manifest["benchmark"], manifest["model"], manifest["answers"]
-    if not isinstance(benchmark, dict) or not {"name", "version"} <= set(benchmark):
-        return "its run.json names no benchmark"
-    if model is not None and (not isinstance(model, dict) or "name" not in model):
-        return "its run.json names no model"
-    if not isinstance(answers, dict) or not isinstance(answers.get("fingerprint"), str):
-        return "its run.json has no fingerprint of the answers"
-    if not isinstance(manifest["options"], dict) or not isinstance(manifest["units"], int):
-        return "its run.json has no options, or no number of units"
-    return ""
 
 
 def _read_scores(folder: RunFolder) -> tuple[tuple[ScoreRow, ...], int | None]:

@@ -24,7 +24,7 @@ from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.records import Record
 from hardlook.harness.runs.folder import RunFolder, write_atomically
 from hardlook.harness.runs.ordered_records import PART, ROW, OrderedRecords
-from hardlook.harness.runs.record_store import read_part_content, read_stored_columns
+from hardlook.harness.runs.record_store import read_part_content
 from hardlook.harness.runs.scoring import MOST_IN_MEMORY
 from hardlook.harness.runs.sessions import code_fingerprint
 from hardlook.reading import reading
@@ -33,7 +33,6 @@ from hardlook.report.explorer.query import Field, list_fields
 if TYPE_CHECKING:
     import polars as pl
 
-AT_ONCE = 50_000
 ROWS_PER_GROUP = 100_000
 MAX_CACHED_TABLES = 64
 
@@ -179,60 +178,30 @@ def _take_columns(records: pl.DataFrame, state: RunState) -> pl.DataFrame:
 
 
 def build_record_frame(state: RunState) -> pl.DataFrame:
-    """Build the table from the run's parts, about `AT_ONCE` records at a time."""
+    """Build the table in memory, from the run's parts."""
     import polars as pl
 
-    with _reading_records(state):
-        empty = pl.DataFrame(schema=_list_types(state))
-        frames = [_take_columns(records, state) for records in _iterate_chunks(state, _locate_units(state))]
-        return pl.concat([empty, *frames]).sort("unit")
+    return pl.concat([pl.DataFrame(schema=_list_types(state)), *_iterate_frames(state)])
 
 
 def _iterate_frames(state: RunState) -> Iterator[pl.DataFrame]:
-    """The rows of the same table in their order, a chunk at a time."""
+    """The rows of the table in the order of the units, a chunk at a time."""
     with _reading_records(state):
         ordered = OrderedRecords(state.folder, state.benchmark.schema, state.answers, parts=state.paths)
         for records in ordered.iterate_located(state.benchmark.schema.light):
             yield _take_columns(records, state)
 
 
-def _reading_records(state: RunState) -> reading:
+@contextlib.contextmanager
+def _reading_records(state: RunState) -> Iterator[None]:
+    """Errors of reading the records, which name a part without its folder: pages show them."""
     what, remedy = "the records have other types than they are written with", "`hardlook verify` names the part"
-    return reading(state.folder.records_path.name, what, remedy=remedy, kind=RunError)
-
-
-def _locate_units(state: RunState) -> pl.DataFrame:
-    """The part and row of each unit, by part; of a unit that two processes evaluated the first counts, as in scores."""
-    import polars as pl
-
-    frames = [
-        _read_part(path, ["unit", "answers"])
-        .with_row_index(ROW)
-        .filter(pl.col("answers") == state.answers)
-        .select("unit", ROW, pl.lit(number, pl.UInt32()).alias(PART))
-        for number, path in enumerate(state.paths)
-    ]
-    empty = pl.DataFrame(schema={"unit": pl.String(), ROW: pl.UInt32(), PART: pl.UInt32()})
-    return pl.concat([empty, *frames]).unique(subset="unit", keep="first", maintain_order=True)
-
-
-def _iterate_chunks(state: RunState, places: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The light columns of the records with their locations, of about `AT_ONCE` units at a time."""
-    import polars as pl
-
-    waiting: list[pl.DataFrame] = []
-    ends = places[PART].search_sorted(pl.Series(range(len(state.paths)), dtype=pl.UInt32()), side="right").to_list()
-    for number, (path, start, end) in enumerate(zip(state.paths, [0, *ends], ends, strict=False)):
-        rows = places[ROW][start:end]
-        if len(rows):
-            schema = state.benchmark.schema
-            frame = _read_part(path, schema.light, schema.defaults()).with_row_index(ROW)[rows]
-            waiting.append(frame.with_columns(pl.lit(number, pl.UInt32()).alias(PART)))
-        if sum(map(len, waiting)) >= AT_ONCE:
-            yield pl.concat(waiting)
-            waiting = []
-    if waiting:
-        yield pl.concat(waiting)
+    try:
+        with reading(state.folder.records_path.name, what, remedy=remedy, kind=RunError):
+            yield
+    except DamagedFile as error:
+        name = Path(str(error.file)).name
+        raise RunError(error.what, file=name, remedy="`hardlook verify` repairs it") from None
 
 
 def _add_qualities(records: pl.DataFrame, state: RunState) -> pl.DataFrame:
@@ -259,13 +228,6 @@ def _encode_texts(frame: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
             if len(values) <= max(len(frame) // 4, 1):
                 frame = frame.with_columns(pl.col(field.key).cast(pl.Enum(values)))
     return frame
-
-
-def _read_part(path: Path, columns: Sequence[str], defaults: Mapping[str, pl.Expr] | None = None) -> pl.DataFrame:
-    with reading(
-        path.name, "a part of the records cannot be read", remedy="`hardlook verify` repairs it", kind=RunError
-    ):
-        return read_stored_columns(_read_content(path), columns, defaults or {})
 
 
 def _read_content(path: Path) -> bytes:

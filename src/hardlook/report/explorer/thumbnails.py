@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hardlook.harness.sections import Picture
 from hardlook.report.markup import element, escape
-from hardlook.report.pictures import LABEL_SHARE, MASK_COLOUR, MASK_SHARE, check_picture, label_colour
+from hardlook.report.pictures import LABEL_SHARE, MASK_COLOUR, MASK_SHARE, check_picture, label_colour, resize_mask
 
 Overlay = Literal["on", "truth", "prediction", "off"]
 Pixels = NDArray[np.uint8]
@@ -158,18 +158,8 @@ def _resize_overlay(picture: Picture, image: Pixels, size: tuple[int, int]) -> P
         columns = ((np.arange(size[0]) + 0.5) / across).astype(int).clip(0, width - 1)
         label_map = label_map[np.ix_(rows, columns)].astype(np.int32)
     points = [((x + 0.5) * across, (y + 0.5) * down, positive) for x, y, positive in picture.points]
-    mask = None if mask is None else _resize_mask(mask, size)
+    mask = None if mask is None else resize_mask(mask, size)
     return replace(picture, image=image, mask=mask, label_map=label_map, points=points)
-
-
-def _resize_mask(mask: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_]:
-    import cv2
-
-    smaller = size[0] < mask.shape[1]
-    shares = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA if smaller else cv2.INTER_LINEAR)
-    resized = np.asarray(shares >= 0.5, dtype=np.bool_)
-    # A mask thinner than a pixel of the thumbnail would vanish.
-    return resized if resized.any() or not mask.any() else np.asarray(shares > 0, dtype=np.bool_)
 
 
 def _list_maps(layer: Picture) -> list[tuple[NDArray[np.int32], Pixels, float]]:

@@ -193,7 +193,10 @@ def read_manifest(run: RunFolder) -> dict[str, Any]:
         raise RunError(error.what, file=error.file, remedy=error.remedy or RESTORE_MANIFEST) from None
     except OSError as error:
         raise RunError(f"run.json cannot be read ({error.strerror})", file=run.manifest_path) from None
-    if (problem := find_manifest_problem(manifest)) or (problem := _find_invalid_text(manifest)):
+    problem = _find_invalid_text(manifest)
+    if not isinstance((manifest["model"] or {}).get("args", {}), dict):
+        problem = "the model's args are not an object"
+    if problem:
         raise RunError(f"run.json cannot be used: {problem}", file=run.manifest_path, remedy=RESTORE_MANIFEST)
     return manifest
 
@@ -220,23 +223,6 @@ def read_scorecard(run: RunFolder) -> Scorecard:
     scores = scorecard.scores
     known = (one if math.isfinite(one.value) else replace(one, value=math.nan, interval=None) for one in scores)
     return replace(scorecard, scores=tuple(known))
-
-
-def find_manifest_problem(manifest: Mapping[str, Any]) -> str:
-    """What makes a manifest unusable; empty where nothing does.
-
-    >>> find_manifest_problem({"benchmark": {"name": "toss"}, "model": None, "options": {}, "answers": 3})
-    'answers is not an object'
-    """
-    objects = {name: manifest[name] for name in ("benchmark", "options", "answers")}
-    objects["parts of answers"] = manifest["answers"].get("parts", {}) if isinstance(manifest["answers"], dict) else {}
-    objects["model"] = manifest["model"] or {}
-    for name, value in objects.items():
-        if not isinstance(value, dict):
-            return f"{name} is not an object"
-    if not isinstance(objects["model"].get("args", {}), dict):
-        return "the model's args are not an object"
-    return "" if isinstance(manifest["benchmark"].get("name"), str) else "the benchmark has no name"
 
 
 def _find_scorecard_problem(scorecard: Scorecard) -> str:
