@@ -213,20 +213,22 @@ def run(
         **options: The benchmark's own options; `hardlook run BENCHMARK --help` lists them.
     """
     arguments = dict(locals())  # Nothing else has a name yet.
+
+    def repeat_without(*names: str, **more: Any) -> Callable[..., Any]:
+        """The same function with the arguments of this call but for these, and `more` options."""
+        others = {"benchmark", "model", "model_args", "out", "options", *names}
+        return partial(run, **{key: value for key, value in arguments.items() if key not in others}, **more)
+
     if unit is not None and out is not None:
         raise OptionError(f"unit={unit!r} makes no run, and out={str(out)!r} names a folder for one", remedy=_UNIT_PAGE)
     if checkpoints is not None:
         from hardlook.api.checkpoint_runs import run_checkpoints
 
         taken = {"model": model, "weights": weights, "pred": pred, "unit": unit}
-        own = {"benchmark", "model_args", "out", "options", "checkpoints", "measure_cost", *taken}
-        run_file: Callable[..., Any] = partial(
-            run, **{key: arguments[key] for key in arguments.keys() - own}, **options
-        )
         return run_checkpoints(
             benchmark,
             checkpoints,
-            run_file,
+            repeat_without("checkpoints", "measure_cost", *taken, **options),
             model_args=model_args,
             out=out,
             offline=offline,
@@ -239,19 +241,15 @@ def run(
     if unit is None and is_whole_preset(options.get("preset")):
         from hardlook.api.preset_runs import run_preset
 
-        own = {"benchmark", "model", "model_args", "out", "options", "data", "gt", "pred"}
-        run_part: Callable[..., Any] = partial(run, **{key: arguments[key] for key in arguments.keys() - own})
+        run_part = repeat_without("data", "gt", "pred")
         choices: dict[str, Any] = {**options, "data": _name_paths(data), "gt": gt, "pred": pred}
         return run_preset(benchmark, options["preset"], run_part, choices, model=model, model_args=model_args, out=out)
     if isinstance(model, list | tuple) and unit is not None:
-        own = {"benchmark", "model", "model_args", "options", "out"}
-        rest = {key: arguments[key] for key in arguments.keys() - own}
-        return _evaluate_models(benchmark, model, partial(run, **rest, **options), model_args)
+        return _evaluate_models(benchmark, model, repeat_without(**options), model_args)
     if isinstance(model, list | tuple):
         from hardlook.api.several_models import run_models
 
-        own = {"benchmark", "model", "model_args", "out", "options"}
-        run_one: Callable[..., Any] = partial(run, **{key: arguments[key] for key in arguments.keys() - own}, **options)
+        run_one = repeat_without(**options)
         choices = {**options, "data": _name_paths(data), "reading": dict(reading or {})}
         return run_models(benchmark, model, run_one, given=choices, model_args=model_args, out=out, offline=offline)
     from hardlook.harness.joined_runs.fold_models import launch_folds

@@ -21,8 +21,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from hardlook.data.voc import read_image_ids
 from hardlook.errors import DataError, OptionError
-from hardlook.reading import reading
 
 _MAX_LISTED = 12
 
@@ -241,11 +241,7 @@ def _find_folder(root: Path, choices: Iterable[str], split: str) -> Path | None:
 def _list_maps(layout: Layout, images: Path, maps: Path, listing: Path | None) -> dict[str, MapFile]:
     """The label maps by image id, sorted; those of a list in its order, whether or not the file is there."""
     if listing is not None:
-        with reading(listing, "not a list of images", remedy="write one id per line"):
-            ids = [line.split()[0] for line in listing.read_text(encoding="utf-8").splitlines() if line.strip()]
-        if len(set(ids)) < len(ids):
-            twice = next(name for place, name in enumerate(ids) if name in ids[:place])
-            raise DataError("duplicate id", file=listing, unit=twice, remedy="list every image once")
+        ids = read_image_ids(listing)
         return {name: MapFile(maps / f"{name}{layout.map_end}", images, name + layout.image_end) for name in ids}
     found: dict[str, MapFile] = {}
     for path in sorted(maps.glob(f"{'*/' if layout.cities else ''}*{layout.map_end}")):

@@ -47,7 +47,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
 from hardlook.data.class_tokens import parse_named_token, parse_numbered_token
 from hardlook.errors import DataError
@@ -57,7 +56,6 @@ LEVELS = ("L0", "L1", "L2", "L3", "L4", "L5", "L6")
 L2_OR_L3 = "L2+L3"  # pairs of one class, whose level the published files do not give
 SPLITS = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
 EMPTY = "# no pairs\n"
-Mixed = Literal["released", "ours"]
 _TRANSFORMED = re.compile(r"aug/xf(\d{1,18})_(\S+)")
 _FOLD = re.compile(r"split(0|[1-9]\d{0,8})_")
 
@@ -102,14 +100,12 @@ class PairFile:
 
 @dataclass(frozen=True)
 class PairList:
-    """The pairs of one file; `mixed` of its lines pair two classes (tier 3), `dropped` of these are not in `pairs`."""
+    """The pairs of one file, and whether it is a published one."""
 
     name: str
     path: Path
     pairs: tuple[Pair, ...]
     published: bool
-    mixed: int = 0
-    dropped: int = 0
 
 
 def list_pair_files(folder: Path) -> tuple[PairFile, ...]:
@@ -142,7 +138,7 @@ def locate_fixed_list(root: Path, name: str, fold: int) -> PairFile:
     return PairFile(f"{name}/{stem}", root / "fixedsplits" / name / f"{stem}.txt", 0, fold)
 
 
-def read_pairs(file: PairFile, *, mixed: Mixed = "released") -> PairList:
+def read_pairs(file: PairFile) -> PairList:
     """The pairs of one list; a `DataError` names the file and the line that cannot be read."""
     content = read_bytes(file.path)
     try:
@@ -160,12 +156,7 @@ def read_pairs(file: PairFile, *, mixed: Mixed = "released") -> PairList:
             raise DataError(error.what, file=file.path, unit=where, remedy=error.remedy) from error
     if not pairs and not any(text.startswith("#") for text in lines):
         raise DataError("the pair list is empty", file=file.path, remedy="copy the pair list again")
-    of_one_class = [pair for pair in pairs if file.tier != 3 or not mixes_classes(pair)]
-    kept = pairs if mixed == "released" else of_one_class
-    published = is_published(file.name, content)
-    return PairList(
-        file.name, file.path, tuple(kept), published, len(pairs) - len(of_one_class), len(pairs) - len(kept)
-    )
+    return PairList(file.name, file.path, tuple(pairs), is_published(file.name, content))
 
 
 def read_pair(file: PairFile, line: int) -> Pair | None:
@@ -263,11 +254,6 @@ def format_line(pair: Pair, *, with_level: bool = False) -> str:
         support = f"aug/null_{support}" + (".jpg" if pair.split == "L6" else "")
     level = f" {pair.split}" if with_level else ""
     return f"{query} {support} {_WEIGHTS[pair.split]}{level}"
-
-
-def mixes_classes(pair: Pair) -> bool:
-    """Whether a tier-3 pair is of two classes, as 389 of the published ones do (banana with banana_boat)."""
-    return parse_named_token(pair.query)[0] != parse_named_token(pair.support)[0]
 
 
 def is_published(name: str, content: bytes) -> bool:

@@ -61,12 +61,7 @@ class VocDevkit:
         if not path.is_file():
             known = ", ".join(self.splits()) or "none"
             raise DataError(f"no split {split!r}", file=path, remedy=f"the splits of the devkit are: {known}")
-        with reading(path, "not a list of images", remedy="write one id per line"):
-            ids = tuple(line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-        if len(set(ids)) < len(ids):
-            twice = next(name for i, name in enumerate(ids) if name in ids[:i])
-            raise DataError("duplicate id", file=path, unit=twice, remedy="list every image once")
-        return ids
+        return read_image_ids(path)
 
     def image(self, name: str) -> VocImage:
         """The image of an id; a `DataError` when the image or its class mask is missing."""
@@ -80,6 +75,16 @@ class VocDevkit:
     def images(self, split: str) -> tuple[VocImage, ...]:
         """All images of a split in order."""
         return tuple(self.image(name) for name in self.ids(split))
+
+
+def read_image_ids(path: Path) -> tuple[str, ...]:
+    """The first word of each line of a list of images; a duplicate id is a `DataError`."""
+    with reading(path, "not a list of images", remedy="write one id per line"):
+        ids = tuple(line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    if len(set(ids)) < len(ids):
+        twice = next(name for i, name in enumerate(ids) if name in ids[:i])
+        raise DataError("duplicate id", file=path, unit=twice, remedy="list every image once")
+    return ids
 
 
 def open_devkit(folder: Path | str) -> VocDevkit:

@@ -42,6 +42,7 @@ from hardlook.data.stored_files.samples import (
     MapSample,
     ObjectRows,
     ObjectSamples,
+    take_first,
     take_names,
 )
 from hardlook.data.voc import VOC_CLASSES
@@ -506,9 +507,9 @@ def _has_corners(items: Sequence[ScannedItem]) -> bool:
 def _list_objects(target: Any) -> list[dict[str, Any]]:
     """The objects of a target as `ObjectRows.add_object` takes them."""
     if isinstance(target, dict):
-        labels = list(_take(target, ("labels", *CATEGORY_WORDS), ()))
-        boxes, masks = _take(target, BOX_WORDS, None), _take(target, MASK_WORDS, None)
-        crowd = _take(target, CROWD_WORDS, None)
+        labels = list(take_first(target, ("labels", *CATEGORY_WORDS), ()))
+        boxes, masks = take_first(target, BOX_WORDS), take_first(target, MASK_WORDS)
+        crowd = take_first(target, CROWD_WORDS)
         lists = [one for one in (boxes, masks, crowd) if one is not None]
         if any(len(one) != len(labels) for one in lists) or (labels and boxes is None and masks is None):
             raise DataError("boxes, labels and masks of different numbers", remedy="give one of each for an object")
@@ -526,25 +527,21 @@ def _list_objects(target: Any) -> list[dict[str, Any]]:
         raise DataError(what, remedy="give COCO's annotations, or a dictionary of boxes, labels and masks")
     return [
         {
-            "category": _take(one, ("category_id", *CATEGORY_WORDS), None),
-            "bbox": _take(one, BOX_WORDS, None),
-            "segmentation": _take(one, MASK_WORDS, None),
+            "category": take_first(one, ("category_id", *CATEGORY_WORDS)),
+            "bbox": take_first(one, BOX_WORDS),
+            "segmentation": take_first(one, MASK_WORDS),
             "area": one.get("area"),
-            "crowd": _take(one, CROWD_WORDS, False),
+            "crowd": take_first(one, CROWD_WORDS, False),
             "object_id": one.get("id"),
         }
         for one in target
     ]
 
 
-def _take(row: Mapping[str, Any], words: Sequence[str], default: Any) -> Any:
-    return next((row[word] for word in words if row.get(word) is not None), default)
-
-
 def _split_label(target: Any) -> tuple[Any, Any]:
     """Label and context of a target: the two of a pair, or the keys of a dictionary."""
     if isinstance(target, dict):
-        return _take(target, _LABEL_KEYS, None), _take(target, _CONTEXT_KEYS, ANY_CONTEXT)
+        return take_first(target, _LABEL_KEYS), take_first(target, _CONTEXT_KEYS, ANY_CONTEXT)
     if isinstance(target, list) and len(target) == 2:
         return target[0], target[1]
     return target, ANY_CONTEXT

@@ -186,6 +186,11 @@ class ObjectRows:
         return int(category)
 
 
+def take_first(row: Mapping[str, Any], words: Sequence[str], default: Any = None) -> Any:
+    """The value of the first of these keys that has one."""
+    return next((row[word] for word in words if row.get(word) is not None), default)
+
+
 def take_names(paths: Sequence[str | None]) -> list[str] | None:
     """The stems of file names where every image has one of its own; None where some have none or share one.
 

@@ -35,6 +35,7 @@ from hardlook.data.stored_files.samples import (
     LabelledSample,
     ObjectRows,
     ObjectSamples,
+    take_first,
 )
 from hardlook.errors import DataError, OptionError, shorten
 from hardlook.reading import parse_json, reading
@@ -178,11 +179,11 @@ def read_objects(path: Path, box_format: BoxFormat = "xywh") -> ObjectSamples:
         for one in listed:
             with reading(sample.shard, f"an object of {sample.key} cannot be read"):
                 rows.add_object(
-                    _take(one, CATEGORY_WORDS),
-                    bbox=_take(one, BOX_WORDS),
-                    segmentation=_take(one, MASK_WORDS),
+                    take_first(one, CATEGORY_WORDS),
+                    bbox=take_first(one, BOX_WORDS),
+                    segmentation=take_first(one, MASK_WORDS),
                     area=one.get("area"),
-                    crowd=_take(one, CROWD_WORDS),
+                    crowd=take_first(one, CROWD_WORDS),
                 )
     return rows.build()
 
@@ -198,10 +199,6 @@ def read_labelled(path: Path) -> list[LabelledSample]:
         context = sample.read_text(_CONTEXT_ENDS, _CONTEXT_WORDS, "context") or ANY_CONTEXT
         found.append(LabelledSample(name, sample.find_image(), label, context))
     return found
-
-
-def _take(row: Mapping[str, Any], words: tuple[str, ...]) -> Any:
-    return next((row[word] for word in words if row.get(word) is not None), None)
 
 
 def write_shards(
