@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+import hardlook.harness.stats
+import hardlook.similarity
+
 HEAVY = ("torch", "polars", "scipy.stats", "cv2", "numba", "onnxruntime", "ray", "transformers", "jinja2")
 
 
@@ -35,3 +38,17 @@ def test_statistics_and_metrics_load_neither_polars_nor_files():
         "cv2",
         "scipy.stats",
     }
+
+
+@pytest.mark.parametrize("package", [hardlook.harness.stats, hardlook.similarity])
+def test_statistics_and_similarity_stand_on_their_own(package):
+    loaded = modules_after(f"import {package.__name__}")
+    assert not {name.partition(".")[0] for name in loaded} & {"scipy", "polars", "torch"}
+    parents = {package.__name__.rpartition(".")[0], "hardlook", "hardlook.callable_packages", "hardlook.moved"}
+    own = {name for name in loaded if name.startswith("hardlook") and not name.startswith(package.__name__)}
+    assert own == parents
+    assert all(hasattr(package, name) for name in package.__all__)
+
+
+def test_the_names_of_the_statistics_are_in_order():
+    assert sorted(hardlook.harness.stats.__all__) == hardlook.harness.stats.__all__

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from hardlook.api.inline import Figure, Page, choose_table_format, draw_inline_table, make_frame
 from hardlook.cloud.addresses import format_path
-from hardlook.cloud.run_folders import open_run, refuse_address
+from hardlook.cloud.run_folders import open_run
 from hardlook.errors import HardlookError, OptionError, RunError, RunWarning
 from hardlook.harness.registry import find_benchmark, list_benchmarks
-from hardlook.harness.runs.folder import OWN_NAMES, RunFolder, write_atomically
+from hardlook.harness.runs.folder import RunFolder, write_atomically
 from hardlook.harness.runs.scoring import ScoredRun, get_model_name, name_stored_method, score_run
 from hardlook.harness.runs.sessions import describe_mixed_code, list_sessions
 from hardlook.harness.scorecard import Score, Scorecard, UnitCounts, read_scores
@@ -269,19 +269,9 @@ class Run:
             records: Whether records go with it.
             records_to: Records in this file instead, as NDJSON.
         """
-        from hardlook.report.export.document import open_for_replacement, write_export
+        from hardlook.api.exporting import export_run
 
-        file = Path(out) if isinstance(out, str | Path) else None
-        beside = None if records_to is None else Path(records_to)
-        if beside is not None and not records:
-            raise OptionError("--no-records and --records-to contradict each other", remedy="give one of them")
-        if beside is not None and file is not None and beside.resolve() == file.resolve():
-            raise OptionError("--out and --records-to are the same file", file=file, remedy="give them different names")
-        _check_export_targets(self.scored.folder.path, {"--out": file, "--records-to": beside})
-        if not isinstance(out, str | Path):
-            return write_export(self.scored, out, records=records, beside=beside)
-        with open_for_replacement(Path(out)) as stream:
-            return write_export(self.scored, stream, records=records, beside=beside)
+        return export_run(self.scored, out, records=records, records_to=records_to)
 
     def unit(self, name: str) -> UnitView:
         """One unit: its record and its pictures."""
@@ -308,19 +298,6 @@ class Run:
         titles = {score.name: score.title for score in card.scores}
         drawn = _draw_scores(list(self.scores.values()), titles)
         return title + drawn + (chart._repr_html_() if chart is not None else "")
-
-
-def _check_export_targets(run: Path, targets: dict[str, Path | None]) -> None:
-    """Raise an error for a target that is an address, a folder or one of the run's own files."""
-    for name, target in targets.items():
-        if target is None:
-            continue
-        refuse_address(target)
-        if target.is_dir():
-            raise OptionError(f"{name} is a folder", file=target, remedy="give the name of a file")
-        place, own = target.resolve(), run.resolve()
-        if place.is_relative_to(own) and place.relative_to(own).parts[0] in OWN_NAMES:
-            raise OptionError(f"{name} would replace a part of the run", file=target, remedy="choose another name")
 
 
 class UnitView:
