@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -143,9 +144,7 @@ def _get_state(path: Path) -> list[int]:
 def _clear(path: Path, target: Path) -> None:
     """Make room where an earlier version of the data had a folder in place of this file, or a file above it."""
     if path.is_dir():
-        for inner in sorted(path.rglob("*"), reverse=True):
-            inner.rmdir() if inner.is_dir() else inner.unlink()
-        path.rmdir()
+        shutil.rmtree(path)
     for above in path.parents:
         if above == target.parent:
             break
