@@ -18,7 +18,7 @@ from hardlook.reading import reading
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-WRAPPERS = ("state_dict", "model_state_dict", "model")
+WRAPPERS = ("state_dict", "model_state_dict", "model", "params", "state", "model_sd")
 """Keys under which training scripts put the state dict of a checkpoint."""
 
 SHOWN = 8
@@ -137,12 +137,19 @@ def load_into(module: nn.Module, weights: LoadedWeights, *, ignore: tuple[str, .
         what = f"the weights do not fit {type(module).__name__}: {differences}"
         remedy = "give weights of this architecture, or rename the keys to the ones listed as missing"
         raise ModelError(what, file=weights.path, remedy=remedy)
-    wanted = module.state_dict()
-    whole = [key for key in wanted if wanted[key].is_floating_point() and not state[key].is_floating_point()]
-    if whole:
-        what = f"{len(whole)} weights are whole numbers: {', '.join(whole[:3])} ({state[whole[0]].dtype})"
-        raise ModelError(what, file=weights.path, remedy="give weights in floating point, not quantised ones")
+    check_types(module, state, file=weights.path)
     module.load_state_dict(state)
+
+
+def check_types(module: nn.Module, state: Mapping[str, Tensor], *, file: Path) -> None:
+    """Raise a `ModelError` for whole or complex numbers where the module has floating point: copied, they differ."""
+    wanted = module.state_dict()
+    known = [key for key in wanted if key in state and wanted[key].is_floating_point()]
+    wrong = [key for key in known if not state[key].is_floating_point()]
+    if wrong:
+        kind = "complex" if state[wrong[0]].is_complex() else "whole"
+        what = f"{len(wrong)} weights are {kind} numbers: {', '.join(wrong[:3])} ({state[wrong[0]].dtype})"
+        raise ModelError(what, file=file, remedy="give weights in floating point, not quantised ones")
 
 
 def open_onnx(path: Path, threads: int, *, remedy: str) -> Any:

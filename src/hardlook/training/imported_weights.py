@@ -16,23 +16,37 @@ from torch import Tensor
 
 from hardlook.errors import ModelError
 from hardlook.networks.backbones import build_backbone
-from hardlook.networks.loading import KeyDifferences, check_keys, load_state_dict
+from hardlook.networks.loading import KeyDifferences, check_keys, check_types, load_state_dict
 from hardlook.training.checkpoint import is_checkpoint, read_card, read_weights, write_checkpoint
 
 PARALLEL = "module."
+CONTAINERS = (PARALLEL, "_orig_mod.")
+"""What a network in `DataParallel`, or compiled by torch, puts before all of its names."""
+
 BACKBONES = ("emb_func.", "encoder.", "backbone.", "feature.")
 """What stands before a backbone's names in the state dict of a whole method, in toolkits in use."""
 
 
 def strip_prefixes(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The backbone's tensors alone, by the backbone's own names; heads beside a backbone are left out."""
-    names = dict(state)
-    if names and all(name.startswith(PARALLEL) for name in names):
-        names = {name.removeprefix(PARALLEL): value for name, value in names.items()}
+    return split_backbone(state)[0]
+
+
+def split_backbone(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+    """The backbone's tensors by the backbone's own names, and the names of what is beside it, such as a head."""
+    names = _unwrap_names(state)
     for prefix in BACKBONES:
         inside = {name.removeprefix(prefix): value for name, value in names.items() if name.startswith(prefix)}
         if inside:
-            return inside
+            return _unwrap_names(inside), tuple(name for name in names if not name.startswith(prefix))
+    return names, ()
+
+
+def _unwrap_names(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors by the names that they had before the network was put into such as `DataParallel`."""
+    names = dict(state)
+    while shared := [prefix for prefix in CONTAINERS if names and all(name.startswith(prefix) for name in names)]:
+        names = {name.removeprefix(shared[0]): value for name, value in names.items()}
     return names
 
 
@@ -51,12 +65,14 @@ def import_weights(
     """
     network = build_backbone(backbone, **dict(options or {}))
     loaded = load_state_dict(file)
-    state = strip_prefixes(loaded.state)
+    state, beside = split_backbone(loaded.state)
     differences = check_keys(network, state)
+    differences = replace(differences, unexpected=(*differences.unexpected, *beside))
     needed = [key for key in differences.missing if not key.endswith("num_batches_tracked")]
     if needed or differences.misshapen:
         what = f"the weights are none of {backbone}: {differences}"
         raise ModelError(what, file=file, remedy="name the backbone that they are of with --as")
+    check_types(network, state, file=file)
     network.load_state_dict({key: value for key, value in state.items() if key in network.state_dict()}, strict=False)
     card = {
         "kind": "backbone",
@@ -126,5 +142,6 @@ __all__ = [
     "import_weights",
     "read_backbone_weights",
     "read_card",
+    "split_backbone",
     "strip_prefixes",
 ]

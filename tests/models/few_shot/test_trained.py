@@ -10,6 +10,7 @@ from tiny_few_shot import make_data, make_recipe, train_tiny
 
 from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.models.conformance import check_named
+from hardlook.models.few_shot.table_episodes import TableEpisodes
 from hardlook.models.few_shot.trained import TrainedLearner, TrainedModel, read_flags, repeat_supports
 from hardlook.models.listing import list_trainable
 from hardlook.models.registry import build, find
@@ -76,6 +77,16 @@ def test_an_inner_loop_runs_on_images(tmp_path):
     assert one.shape == (6, 3) and np.isfinite(one).all()
     np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
     assert learner.flags == ("LL", "TT")
+
+
+def test_ways_that_a_method_was_not_trained_for_are_refused(tmp_path):
+    """SIB's layers have a place for each class."""
+    learner = TrainedLearner(str(trained("sib", tmp_path)))
+    rows = np.ones((5, learner.dimension), np.float32)
+    table = TableEpisodes(rows, np.array([[0, 1, 2, 3]]), np.arange(4), np.array([[4]]), 4, ("a",))
+    for episodes in ([Episode(rows[:4], np.arange(4), rows[4:], 4)], table):
+        with pytest.raises(ModelError, match="sib was trained on tasks of 3 ways and answers no others; asked for 4"):
+            learner.classify(episodes)
 
 
 def test_other_learners_take_its_encoder(protonet):

@@ -108,6 +108,30 @@ def test_only_transductive_methods_look_at_other_queries(entry):
     assert differs is method.transductive
 
 
+RULED = [one for one in list_methods() if one.learner is None]
+
+
+@pytest.mark.parametrize("entry", RULED, ids=lambda one: one.name)
+def test_tasks_of_other_ways_are_answered_unless_layers_are_made_for_some(entry):
+    method = build_small(entry)
+    episodes = Episodes(torch.randn(1, 4, 1, 3, 32, 32).double(), torch.randn(1, 2, 3, 32, 32).double())
+    try:
+        with torch.no_grad():
+            answered = method.classify(episodes).shape == (1, 2, 4)
+    except (RuntimeError, ValueError):
+        answered = False
+    assert answered is not method.fixed_ways
+
+
+def test_boil_by_class_means_answers_any_ways():
+    entry = next(one for one in list_methods() if one.name == "boil")
+    method = build_small(entry, test="nil")
+    assert not method.fixed_ways
+    assert method.classify(
+        Episodes(torch.randn(1, 4, 1, 3, 32, 32).double(), torch.randn(1, 2, 3, 32, 32).double())
+    ).shape == (1, 2, 4)
+
+
 def test_released_ifsl_is_transductive():
     entry = next(one for one in list_methods() if one.name == "ifsl-matchingnet")
     assert build_small(entry, released=True).transductive and not build_small(entry).transductive

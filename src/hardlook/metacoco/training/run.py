@@ -137,7 +137,7 @@ def read_start(path: Path, recipe: Recipe) -> dict[str, Tensor]:
     """The backbone's tensors of a checkpoint folder or a weights file, checked against the recipe's backbone."""
     from hardlook.networks.backbones import build_backbone
     from hardlook.networks.few_shot.catalogue import find_method
-    from hardlook.networks.loading import check_keys
+    from hardlook.networks.loading import check_keys, check_types
     from hardlook.training.imported_weights import read_backbone_weights
 
     backbone = build_backbone(
@@ -147,6 +147,7 @@ def read_start(path: Path, recipe: Recipe) -> dict[str, Tensor]:
     if differences := check_keys(backbone, state):
         what = f"the weights do not fit the backbone {recipe.backbone}: {differences}"
         raise ModelError(what, file=path, remedy="start from weights of the same backbone")
+    check_types(backbone, state, file=path)
     return state
 
 

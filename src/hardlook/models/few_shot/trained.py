@@ -162,13 +162,15 @@ class TrainedLearner(TrainedModel):
         from hardlook.models.few_shot.table_episodes import TableEpisodes
 
         if isinstance(episodes, TableEpisodes):
+            self._check_ways(episodes.ways)
             return list(self._score_table(episodes))
         groups: dict[tuple[int, int, int], list[int]] = {}
         for place, episode in enumerate(episodes):
             most = int(np.bincount(episode.support_labels, minlength=episode.ways).max())
             groups.setdefault((episode.ways, most, len(episode.query)), []).append(place)
         answers: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(episodes)
-        for (_, shots, queries), places in groups.items():
+        for (ways, shots, queries), places in groups.items():
+            self._check_ways(ways)
             first = episodes[places[0]]
             size = self._count_tasks(first, shots, queries)
             for start in range(0, len(places), size):
@@ -177,6 +179,17 @@ class TrainedLearner(TrainedModel):
                 for place, score in zip(part, scores, strict=True):
                     answers[place] = score
         return answers
+
+    def _check_ways(self, ways: int) -> None:
+        """An error where the network's layers are made for tasks of another number of classes."""
+        trained = int(self.card["identity"]["recipe"]["ways"])
+        if self.network.fixed_ways and ways != trained:
+            what = (
+                f"{self.card['method']} was trained on tasks of {trained} ways and answers no others; asked for {ways}"
+            )
+            raise ModelError(
+                what, file=self.folder, remedy=f"pass --ways {trained}, or train it with --set ways={ways}"
+            )
 
     def _classify_by_learner(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
         """The learner's answers; a method may publish its inverse penalty by the number of shots."""

@@ -86,6 +86,7 @@ class ADM(FewShotMethod):
     """The divergence of `ADMKL` and the local cosines of DN4, joined by a layer made for so many `ways`."""
 
     inputs = "maps"
+    fixed_ways = True
 
     def __init__(self, backbone: nn.Module | None = None, *, ways: int = 5, neighbours: int = 3) -> None:
         super().__init__(backbone)

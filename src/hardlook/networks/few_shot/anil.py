@@ -16,6 +16,8 @@ class Anil(FewShotMethod):
     since its adaptation leaves the backbone in training mode: `released=True` does the same.
     """
 
+    fixed_ways = True
+
     def __init__(
         self,
         backbone: nn.Module | None = None,

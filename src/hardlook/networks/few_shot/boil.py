@@ -39,6 +39,7 @@ class Boil(FewShotMethod):
         self.classifier = LinearClassifier(channels, ways)
         self.inner_rate, self.steps, self.first_order = inner_rate, steps, first_order
         self.test, self.released = test, released
+        self.fixed_ways = test != "nil"  # class means need no head
 
     def forward(self, images: Tensor) -> Tensor:
         """(n, ways) scores of images without adaptation."""

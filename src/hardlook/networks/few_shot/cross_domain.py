@@ -179,6 +179,7 @@ class FeatureWiseGnn(FeatureWise):
     """Feature-wise transformation around GNN."""
 
     inner = Gnn
+    fixed_ways = True
 
 
 class AtaRelationNet(AdversarialTasks):
@@ -192,6 +193,7 @@ class AtaGnn(AdversarialTasks):
     """ATA around GNN."""
 
     inner = Gnn
+    fixed_ways = True
 
 
 class AtaTpn(AdversarialTasks):
@@ -212,3 +214,4 @@ class LrpGnn(ExplanationGuided):
     """LRP around GNN."""
 
     inner = Gnn
+    fixed_ways = True

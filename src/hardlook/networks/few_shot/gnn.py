@@ -51,6 +51,8 @@ class Gnn(FewShotMethod):
     the networks that weigh edges. Queries do not see each other. No released code was compared.
     """
 
+    fixed_ways = True
+
     def __init__(
         self,
         backbone: nn.Module | None = None,

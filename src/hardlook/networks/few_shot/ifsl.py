@@ -267,6 +267,7 @@ class InnerLoops(Ifsl):
     """
 
     adapts = True
+    fixed_ways = True
 
     def rescale(self, options: dict[str, Any], strata: Strata) -> dict[str, Any]:
         """With the rate of the inner loop for a group."""
@@ -294,6 +295,7 @@ class IfslSib(Ifsl):
 
     transductive = True
     adapts = True
+    fixed_ways = True
 
     def wrap(self, backbone: nn.Module | None, *, channels: int, ways: int, **options: Any) -> FewShotMethod:
         """SIB without its own classifier of the training classes."""

@@ -16,6 +16,7 @@ class Maml(FewShotMethod):
     """
 
     transductive = True
+    fixed_ways = True
 
     def __init__(
         self,

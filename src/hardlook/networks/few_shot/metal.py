@@ -76,6 +76,7 @@ class Metal(FewShotMethod):
     """
 
     transductive = True
+    fixed_ways = True
 
     def __init__(
         self,

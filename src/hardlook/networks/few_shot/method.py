@@ -94,6 +94,9 @@ class FewShotMethod(nn.Module):
     transductive: ClassVar[bool] = False
     """Whether the score of a query depends on the other queries of its task."""
 
+    fixed_ways: bool = False
+    """Whether its layers are made for as many classes in a task as in training, no more and no fewer."""
+
     views: ClassVar[int] = 1
     """How many augmentations of each image `class_loss` takes: n images in their first view, then in their second."""
 

@@ -30,6 +30,7 @@ class Mtl(ClassClassifier):
 
     stages = ("classes", "episodes")
     class_layer = "pre_fc"
+    fixed_ways = True
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ class Sib(ClassClassifier):
 
     stages = ("classes", "episodes")
     transductive = True
+    fixed_ways = True
 
     def __init__(
         self,
