@@ -13,7 +13,7 @@ from tiny_few_shot import make_data, make_recipe, train_tiny
 from torch import nn
 
 from hardlook.errors import ChangedRun, OptionError, RunError
-from hardlook.networks.few_shot.catalogue import list_methods
+from hardlook.networks.few_shot.catalogue import find_method, list_methods
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
 from hardlook.training import few_shot, loop
 from hardlook.training.checkpoint import read_card, read_weights
@@ -105,6 +105,17 @@ def test_killed_ten_times_it_ends_as_if_it_had_not_been(tmp_path, ema):
         assert same(tmp_path / "cut" / folder, tmp_path / "whole" / folder)
     left = sorted(path.name for path in (tmp_path / "cut").iterdir())
     assert left == sorted(path.name for path in (tmp_path / "whole").iterdir()) and STATE not in left
+
+
+@pytest.mark.parametrize("name", ["maml", "sib", "metal"])
+def test_averaged_weights_are_validated_with_their_inner_loop(tmp_path, name):
+    """A decay of nearly 0 makes the average the weights themselves: validation finds the same."""
+    given = {"batch": 48, "episodes": 2, "epochs": 1, "lr": 0.01}
+    given |= {} if name == "metal" else {"option.inner_rate": 0.5}
+    stages = find_method(name).stages
+    for ema in (0.0, 1e-12):
+        train_tiny(tmp_path / str(ema), make_recipe(name, stages, ema=ema, **given), validations=1)
+    assert history(tmp_path / "1e-12") == history(tmp_path / "0.0")
 
 
 def stop_after(steps):

@@ -67,6 +67,12 @@ def test_changes_reach_one_stage_or_all():
         ({"ways": 1}, "at least 2 ways"),
         ({"tasks": 3, "accumulate": 2}, "has no 2 parts"),
         ({"ema": 1}, "ema 1.0"),
+        ({"shots": 1.5}, "shots=1.5: not a value like 1"),
+        ({"tasks": True}, "tasks=True: not a value like"),
+        ({"gamma": "nan"}, "gamma nan"),
+        ({"every": -3}, "epochs between two steps"),
+        ({"milestones": "-5"}, r"milestones \(-5,\)"),
+        ({"warm_up": -1}, "warm_up -1"),
     ],
 )
 def test_wrong_changes_are_named(given, message):

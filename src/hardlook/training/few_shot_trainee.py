@@ -14,13 +14,14 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from hardlook.errors import OptionError
-from hardlook.networks.backbones import build_backbone
+from hardlook.networks.backbones import BACKBONES, build_backbone
 from hardlook.networks.backbones.resnet12 import set_training_step
 from hardlook.networks.few_shot.catalogue import find_method
 from hardlook.networks.few_shot.learner_rules import RULES, score_by_learner, score_by_means
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
 from hardlook.networks.few_shot.support_heads import HeadTraining, heads_in_span
 from hardlook.randomness import generator
+from hardlook.training.constructor_options import check_options
 from hardlook.training.few_shot_data import EpisodeRows, FewShotData, Rows
 from hardlook.training.images.augmentation import Draws, ImageStore, draw_augmentations
 from hardlook.training.loop import Stage, StepLoss, place_marks
@@ -39,10 +40,12 @@ def build_method(recipe: Recipe, *, classes: int, size: int, seed: int) -> FewSh
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(generator(seed, "few-shot weights").integers(2**62)))
         with _naming(f"the backbone {recipe.backbone}", recipe.backbone_options):
+            check_options(BACKBONES.get(recipe.backbone, nn.Module), recipe.backbone_options)
             backbone = build_backbone(recipe.backbone, output=kind.inputs, **recipe.backbone_options)
         channels, side = probe_backbone(backbone, kind.inputs, size)
         facts = {"channels": channels, "classes": classes, "ways": recipe.ways, "side": side}
         with _naming(f"the method {recipe.method}", recipe.options):
+            check_options(kind, recipe.options)
             return kind.build(backbone, **facts, **recipe.options)
 
 

@@ -63,7 +63,8 @@ class MovingAverage:
 
     def __init__(self, module: nn.Module, decay: float) -> None:
         self.decay = decay
-        self.module = copy.deepcopy(module).requires_grad_(False)
+        # Its parameters stay differentiable: methods with an inner loop answer by gradients, in a validation too.
+        self.module = copy.deepcopy(module)
 
     @torch.no_grad()
     def update(self, module: nn.Module) -> None:

@@ -209,11 +209,19 @@ def _convert(name: str, value: Any, now: Any) -> Any:
             return value if isinstance(value, bool) else {"yes": True, "true": True, "no": False, "false": False}[value]
         if isinstance(now, tuple):
             parts = value.replace(",", " ").split() if isinstance(value, str) else value
-            return tuple((float if name == "betas" else int)(part) for part in parts)
-        return type(now)(value)
+            return tuple(_to_number(part, float if name == "betas" else int) for part in parts)
+        return _to_number(value, type(now)) if isinstance(now, int | float) else type(now)(value)
     except (ValueError, TypeError, KeyError):
         what = f"{name}={value}: not a value like {now!r}"
         raise OptionError(what, remedy=f"give a {type(now).__name__}") from None
+
+
+def _to_number(value: Any, kind: type[int | float]) -> int | float:
+    """The value as such a number; a `ValueError` where that would change it."""
+    number = kind(value)
+    if isinstance(value, bool) or (not isinstance(value, str) and number != value and value == value):
+        raise ValueError(value)
+    return number
 
 
 def parse_stage(row: Mapping[str, str]) -> StageRecipe:

@@ -40,6 +40,15 @@ class Schedule:
             raise OptionError(f"there is no schedule {self.kind!r}", remedy=f"one of {', '.join(get_args(Kind))}")
         if self.kind == "step" and self.every < 1:
             raise OptionError("the schedule step needs the number of epochs between two steps", remedy="every=20")
+        checks = {
+            "gamma": (0 <= self.gamma < math.inf, "at least 0 and finite"),
+            "every": (self.every >= 0, "at least 0"),
+            "milestones": (min(self.milestones, default=0) >= 0, "epochs, at least 0"),
+            "warm_up": (0 <= self.warm_up < math.inf, "a number of epochs, at least 0"),
+        }
+        for name, (is_valid, expected) in checks.items():
+            if not is_valid:
+                raise OptionError(f"{name} {getattr(self, name)!r}", remedy=f"{name} is {expected}")
 
 
 def compute_rate(schedule: Schedule, rate: float, step: int, *, steps: int, epochs: int) -> float:
