@@ -1,5 +1,7 @@
 """How weights are judged while they are trained: by the rule of a test where that is quick."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from hardlook.models.roles import Episode
 from hardlook.networks.backbones import resnet12
 from hardlook.networks.few_shot.catalogue import find_method, list_methods
 from hardlook.networks.few_shot.method import Episodes
+from hardlook.networks.few_shot.protonet import ProtoNet
 from hardlook.networks.few_shot.support_heads import HeadTraining
 from hardlook.training import few_shot, few_shot_trainee
 from hardlook.training.recipes import change_recipe, find_recipe, plan_stages
@@ -102,3 +105,72 @@ def test_drop_blocks_drop_more_with_every_step():
         shares.append(float((blocks[-1](torch.ones(64, 32, 20, 20)) == 0).float().mean()))
     assert len(blocks) == 2 and {block.step for block in blocks} == {2 * resnet12.DROP_STEPS}
     assert shares == pytest.approx([0, 0.05, 0.1, 0.1], abs=0.01)
+
+
+def draw(name, data, steps, **changes):
+    """The batches of the first steps, one per step."""
+    entry = find_method(name)
+    recipe = make_recipe(name, entry.stages, **changes)
+    method = few_shot.build_method(recipe, classes=6, size=32, seed=0)
+    recipe = replace(recipe, views=method.views)
+    trainee = few_shot.FewShotTrainee(method, recipe, plan_stages(recipe, len(data.labels)), data, seed=0, size=32)
+    return trainee, [batch for [batch] in trainee.draw_batches(0, steps, 0, 1)]
+
+
+def test_every_epoch_has_each_image_once_in_an_order_of_its_own():
+    data = make_data()
+    _, batches = draw("baseline", data, 9, batch=16, epochs=3)
+    epochs = torch.cat([batch.rows for batch in batches]).reshape(3, 48)
+    assert torch.equal(epochs.sort(1).values, torch.arange(48).expand(3, -1))
+    assert len({tuple(order.tolist()) for order in epochs}) == 3
+    assert all(torch.equal(batch.labels, torch.from_numpy(data.labels)[batch.rows]) for batch in batches)
+
+
+@pytest.mark.parametrize("name", ["protonet", "baseline"])
+def test_steps_and_images_have_augmentations_of_their_own(name):
+    _, batches = draw(name, make_data(), 3, batch=16)
+    factors = torch.cat([batch.draws.factors for batch in batches])
+    assert len(factors) == sum(len(batch.rows) for batch in batches) == len(factors.unique(dim=0))
+    _, plain = draw(name, make_data(), 3, batch=16, augment=False)
+    assert all(batch.draws is None for batch in plain)
+    assert all(torch.equal(one.rows, other.rows) for one, other in zip(batches, plain, strict=True))
+
+
+def test_a_labelled_batch_goes_in_view_after_view():
+    trainee, [batch] = draw("simclr", make_data(), 1, batch=5, augment=False)
+    seen = []
+
+    def call(name, images, labels):
+        seen.append((name, images, labels))
+        return torch.zeros(()), torch.zeros(10, 2)
+
+    trainee.compute_loss(call, batch)
+    [(name, images, labels)] = seen
+    assert name == "class_loss" and torch.equal(images[:5], images[5:]) and torch.equal(labels, batch.labels)
+    assert torch.equal(images[:5], trainee.store.crop_centre(batch.rows[::2]))
+
+
+class OrderGuesser(ProtoNet):
+    """Takes queries to come class by class."""
+
+    def score(self, features):
+        queries = features.query.shape[1]
+        guessed = torch.arange(queries) * features.ways // queries
+        return torch.nn.functional.one_hot(guessed, features.ways).float().expand(len(features), -1, -1)
+
+
+def test_the_order_of_validation_queries_tells_nothing():
+    data = make_data(queries=7)
+    recipe = make_recipe("protonet", queries=7)
+    method = OrderGuesser(torch.nn.Flatten())
+    trainee = few_shot.FewShotTrainee(method, recipe, plan_stages(recipe, 48), data, seed=0, size=32)
+    found = trainee.validate(method)
+    assert all(score < 0.6 for score in found.values()), "class by class it would be 1"
+
+
+def test_a_validation_leaves_running_statistics_as_they_are():
+    method, trainee = build("protonet", make_data())
+    before = {key: value.clone() for key, value in method.state_dict().items()}
+    found = trainee.validate(method.train())
+    assert all(torch.equal(value, before[key]) for key, value in method.state_dict().items())
+    assert trainee.validate(method.eval()) == found

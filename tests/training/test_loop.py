@@ -251,23 +251,29 @@ def test_accumulation_is_a_larger_batch(tmp_path, mixed):
     for other in found[1:]:
         for key, value in found[0].items():
             torch.testing.assert_close(other[key], value, rtol=1e-5, atol=1e-6)
+    lines = [history(tmp_path / name) for name in ("1", "2", "4")]
+    for other in lines[1:]:
+        for line, wanted in zip(other, lines[0], strict=True):
+            assert [line["loss"], line["accuracy"]] == pytest.approx([wanted["loss"], wanted["accuracy"]], rel=1e-4)
     untrained = Mixed(None).state_dict()
     assert any(not torch.allclose(found[0][key], untrained[key]) for key in untrained)
 
 
-def run_steps(mixed, folder, **changes):
+def run_steps(mixed, folder, part_lr=None, **changes):
     recipe = mixed(
         ("episodes",), epochs=1, episodes=3, optimiser="sgd", augment="no", **{"option.drop": 0.0, **changes}
     )
+    recipe = replace(recipe, stages=(replace(recipe.stages[0], part_lr=part_lr or {}),))
     return train_tiny(folder, recipe, make_data(validated=False), validations=1)
 
 
 def test_a_step_by_hand(tmp_path, mixed):
-    """Three steps of SGD with clipping and an average, computed here without the loop."""
+    """Three steps of SGD with clipping, an average and a rate of a part's own, computed here without the loop."""
     run_steps(mixed, tmp_path / "plain")
+    run_steps(mixed, tmp_path / "parts", part_lr={"emb_func.3.weight": 0.002})
     run_steps(mixed, tmp_path / "clipped", clip=0.05, ema=0.6)
     data = make_data()
-    for folder, clip, decay in (("plain", None, None), ("clipped", 0.05, 0.6)):
+    for folder, clip, decay in (("plain", None, None), ("parts", None, None), ("clipped", 0.05, 0.6)):
         torch.manual_seed(0)
         method = Mixed(None)
         method.emb_func[2].p = 0.0
@@ -281,15 +287,16 @@ def test_a_step_by_hand(tmp_path, mixed):
             loss, _ = method.loss(Episodes(support, query, labels))
             method.zero_grad()
             loss.backward()
-            parameters = [one for one in method.parameters() if one.grad is not None]
+            named = {name: one for name, one in method.named_parameters() if one.grad is not None}
+            parameters = list(named.values())
             if clip:
                 norm = torch.stack([one.grad.norm() for one in parameters]).norm()
                 assert norm > clip
                 for one in parameters:
                     one.grad *= clip / (norm + 1e-6)
             with torch.no_grad():
-                for one in parameters:
-                    one -= 0.01 * one.grad
+                for name, one in named.items():
+                    one -= (0.002 if folder == "parts" and name.startswith("emb_func.3.weight") else 0.01) * one.grad
             for key, value in method.state_dict().items():
                 average[key] = average[key] * 0.6 + value * 0.4
         wanted = average if decay else method.state_dict()

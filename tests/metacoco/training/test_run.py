@@ -61,6 +61,7 @@ def test_two_stages_start_from_weights_of_another_training(protonet, images, tmp
         ({"threads": 0}, "threads 0"),
         ({"devices": 0}, "devices 0"),
         ({"validation_tasks": 0}, "validation_tasks 0"),
+        ({"image_size": 0}, "image_size 0"),
         ({"recipe": {**FITTING, "option.foo": 1}}, "the method protonet cannot be made with foo=1"),
         ({"recipe": {**FITTING, "backbone.channels": -1}}, "the backbone conv64f cannot be made with channels=-1"),
         ({"recipe": {"momentum": 1}}, "momentum 1.0"),

@@ -89,6 +89,20 @@ def test_ways_that_a_method_was_not_trained_for_are_refused(tmp_path):
             learner.classify(episodes)
 
 
+def test_a_method_says_how_much_its_learner_is_penalised(tmp_path):
+    """Published for DeepBDC's simple form: C is .1 for one shot and 2 for more."""
+    learner = TrainedLearner(str(trained("deepbdc-stl", tmp_path)))
+    rng = np.random.default_rng(0)
+    for shots, c in ((1, 0.1), (3, 2.0)):
+        rows = rng.normal(size=(2 * shots + 4, learner.dimension)).astype(np.float32)
+        episode = Episode(rows[4:], np.repeat([0, 1], shots), rows[:4], 2)
+        [found] = learner.classify([episode])
+        [wanted] = build("logistic", "few-shot-learner", {"c": c}).classify([episode])
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        [other] = build("logistic", "few-shot-learner", {"c": 1.0}).classify([episode])
+        assert not np.allclose(other, wanted, rtol=1e-3)
+
+
 def test_other_learners_take_its_encoder(protonet):
     assert find(str(protonet)).card.roles == ("few-shot-learner", "encoder")
     model = TrainedModel(str(protonet))

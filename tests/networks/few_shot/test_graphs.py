@@ -99,6 +99,23 @@ def test_sib_without_steps_is_the_cosine_with_class_means():
     assert not torch.allclose(moved, expected)
 
 
+def test_the_network_of_sib_learns_from_the_steps_that_it_makes():
+    """The gradient of its last bias, by differences."""
+    method, episodes = make(Sib, ways=4, inner_rate=0.5, scale=1.0).train(), easy(tasks=1)
+    bias = method.dni[2].bias
+    method.loss(episodes)[0].backward()
+    for place in range(4):
+        found = []
+        for step in (1e-4, -1e-4):
+            with torch.no_grad():
+                bias[place] += step
+            found.append(float(method.loss(episodes)[0].detach()))
+            with torch.no_grad():
+                bias[place] -= step
+        assert float(bias.grad[place]) == pytest.approx((found[0] - found[1]) / 2e-4, rel=1e-4)
+    assert bias.grad.abs().max() > 1e-6
+
+
 def test_the_backbone_of_sib_is_frozen_for_episodes():
     method = Sib(torch.nn.Linear(6, 6), channels=6, ways=4, classes=9)
     method.start_stage("episodes")

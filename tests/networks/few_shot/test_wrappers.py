@@ -10,7 +10,7 @@ from torch.nn import functional
 from hardlook.networks.backbones import build_backbone
 from hardlook.networks.few_shot.contrastive_views import MoCo, SimClr, nt_xent
 from hardlook.networks.few_shot.cross_domain import AdversarialTasks, ExplanationGuided, FeatureWise
-from hardlook.networks.few_shot.method import Episodes
+from hardlook.networks.few_shot.method import Episodes, cross_entropy
 from hardlook.networks.few_shot.protonet import ProtoNet
 from hardlook.networks.few_shot.self_supervision import (
     Bf3s,
@@ -96,8 +96,13 @@ def test_a_tree_sees_its_rotations():
     assert joined.shape == (5, 108) and not torch.allclose(method.join(changed), joined)
     # Leaves have no order.
     torch.testing.assert_close(method.join(features[[0, 3, 1, 2]]), joined)
-    loss, scores = method.loss(images(size=6))
-    assert scores.shape == (2, 6, 3) and loss > 0
+    episodes, losses = images(size=6), {}
+    for weight in (0.0, 0.5, 1.0):
+        method.weight = weight
+        losses[weight], scores = method.loss(episodes)
+    assert scores.shape == (2, 6, 3) and losses[0.5] > losses[0.0]
+    torch.testing.assert_close(losses[0.0], cross_entropy(scores, episodes.labels))
+    torch.testing.assert_close(losses[1.0] - losses[0.5], losses[0.5] - losses[0.0])
 
 
 def test_nt_xent_by_hand():
@@ -201,8 +206,10 @@ def test_adversarial_tasks_are_harder():
     torch.testing.assert_close(still.loss(episodes)[0], before)
     assert all(value.grad is None for value in inner.parameters())
     torch.manual_seed(0)
-    filtered = AdversarialTasks(inner, steps=0, filtered=1.0).augment(episodes)
-    assert filtered.support.shape == episodes.support.shape and not torch.equal(filtered.query, episodes.query)
+    shown_again = replace(episodes, query=episodes.support.flatten(1, 2))
+    filtered = AdversarialTasks(inner, steps=0, filtered=1.0).augment(shown_again)
+    assert filtered.support.shape == episodes.support.shape and not torch.allclose(filtered.query, shown_again.query)
+    torch.testing.assert_close(filtered.support.flatten(1, 2), filtered.query, msg="one filter for all images")
     torch.testing.assert_close(method.classify(episodes), inner.classify(episodes))
 
 
@@ -211,6 +218,9 @@ def test_explanations_weigh_features_that_explain():
     method = ExplanationGuided(ProtoNet())
     # The best score is -((2 - 1)^2 + 1^2): gradient -2 (q - s) = (-2, -2), times the query (-4, -2), over 4.
     torch.testing.assert_close(method.weigh(Episodes(support, query)), torch.tensor([[[0.0, 0.5]]]))
+    # Each query by its own largest relevance.
+    weights = method.weigh(Episodes(support, torch.cat([query, 10 * query], 1)))
+    torch.testing.assert_close(weights[:, :1], torch.tensor([[[0.0, 0.5]]]))
     episodes = replace(images(), labels=torch.zeros(2, 6, dtype=torch.long))
     inner = ProtoNet(backbone()).eval()
     plain = inner.loss(episodes)[0]

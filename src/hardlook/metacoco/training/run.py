@@ -82,6 +82,7 @@ def train(
 
     check_device("the training", device)
     counts = {"devices": devices, "threads": threads, "validations": validations, "validation_tasks": validation_tasks}
+    counts["image_size"] = image_size
     for name, least, value in [("seed", 0, seed), *((name, 1, value) for name, value in counts.items())]:
         if value < least:
             raise OptionError(f"{name} {value}", remedy=f"{name} is at least {least}")
