@@ -13,6 +13,7 @@ import pytest
 import torch
 from hostile_pickles import Call, assemble, attacks, getattr_chain, tensor_pickle, write_archive
 
+from hardlook.networks import inert_pickles
 from hardlook.networks.inert_pickles import InertArchive, Record, StoredTensor, interpret
 
 NAMES = sorted(attacks(Path("trace")))
@@ -258,6 +259,45 @@ def test_memory_that_a_call_would_take_is_not_taken(tmp_path):
 
     run = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, preexec_fn=limit)
     assert run.stdout.split() == ["builtins.bytearray", "torch.FloatTensor"], run.stderr
+
+
+@pytest.mark.parametrize(
+    ("called", "empty", "fill"),
+    [
+        (b"collections\nOrderedDict\n", "EMPTY_DICT", "SETITEMS"),
+        (b"builtins\nset\n", "EMPTY_LIST", "APPENDS"),
+        (b"elsewhere\nThing\n", "EMPTY_LIST", "APPENDS"),
+    ],
+)
+def test_a_container_that_is_recalled_cannot_be_copied_without_end(monkeypatch, called, empty, fill):
+    """Each copy takes six bytes of the file, however large the container is."""
+    monkeypatch.setattr(inert_pickles, "MAX_COPIED", 5000)
+    parts = [part for number in range(100) for part in ("BININT1", bytes([number]))]
+    start = ("GLOBAL", called, "BINPUT", b"\1", empty, "BINPUT", b"\0", "MARK", *parts, fill)
+    copy = ("BINGET", b"\1", "BINGET", b"\0", "TUPLE1", "REDUCE")
+    interpret(assemble(*start, *copy * 40, "STOP"))
+    with pytest.raises(ValueError, match="given more than 5000 elements"):
+        interpret(assemble(*start, *copy * 110, "STOP"))
+    if empty == "EMPTY_DICT":  # torch copies what it builds a dictionary with
+        built = ("BINGET", b"\1", "EMPTY_TUPLE", "REDUCE", "BINGET", b"\0", "BUILD")
+        with pytest.raises(ValueError, match="given more than 5000 elements"):
+            interpret(assemble(*start, *built * 110, "STOP"))
+
+
+def test_names_and_keys_cannot_be_made_longer_than_those_of_networks():
+    text = ("BINUNICODE", (2000).to_bytes(4, "little"), b"a" * 2000, "BINPUT", b"\0")
+    for lines in ((*text, "BINGET", b"\0", "STACK_GLOBAL"), ("GLOBAL", b"a" * 2000 + b"\nb\n")):
+        with pytest.raises(ValueError, match=r"a name of [24]00[02] characters"):
+            interpret(assemble("PROTO", b"\4", *lines, "STOP"))
+    call = ("EMPTY_TUPLE", "REDUCE", "MEMOIZE")
+    assert interpret(assemble("GLOBAL", b"a\nb\n", *call * 500, "STOP")).content.name == "a.b(...)"
+    for parts, fits in ((16, True), (17, False)):
+        lines = ("EMPTY_DICT", "MARK", *["NONE"] * parts, "TUPLE", "NONE", "SETITEM", "STOP")
+        if fits:
+            assert interpret(assemble(*lines)).content == {(None,) * parts: None}
+        else:
+            with pytest.raises(ValueError, match="a key is a tuple"):
+                interpret(assemble(*lines))
 
 
 def test_reading_imports_nothing_that_a_file_names(tmp_path):

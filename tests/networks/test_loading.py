@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import zipfile
+from collections import OrderedDict
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,57 @@ def test_an_array_in_a_part_that_torch_finds_by_other_capitals_is_refused(tmp_pa
             archive.writestr(name, content)
     with pytest.raises(DataError, match="it would make a bytearray"):
         load_state_dict(tmp_path / "large.pth")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (torch.zeros(1).expand(1 << 40), "larger than its storage of 1"),
+        (torch.zeros(1).to(torch.float8_e4m3fn).expand(1 << 40), "1 tensors are larger than what .*: weight"),
+        (torch.eye(3).to_sparse(), "1 tensors are no plain arrays .*: weight"),
+        (torch.ones(3, device="meta"), "1 tensors are no plain arrays .*: weight"),
+    ],
+)
+def test_a_few_bytes_of_a_file_are_no_tensor_of_any_size(tmp_path, value, message) -> None:
+    """An expanded tensor of 2^40 elements takes 4 bytes of a file, and any test of its values terabytes."""
+    torch.save({"state_dict": {"weight": value}}, tmp_path / "toy.pth")
+    with pytest.raises(DataError, match=message):
+        load_state_dict(tmp_path / "toy.pth")
+
+
+def test_names_of_tensors_are_texts(tmp_path, state) -> None:
+    torch.save({7: state["weight"]}, tmp_path / "toy.pth")
+    with pytest.raises(DataError, match="no state dict"):
+        load_state_dict(tmp_path / "toy.pth")
+
+
+def test_compressed_and_overlapping_parts_are_refused(tmp_path, state) -> None:
+    """Torch would unpack them: 66 kB to 64 MB, or any part as often as it is named."""
+    torch.save(state, tmp_path / "toy.pth")
+    with zipfile.ZipFile(tmp_path / "toy.pth") as archive:
+        parts = {member: archive.read(member) for member in archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "small.pth", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    assert torch.equal(torch.load(tmp_path / "small.pth")["weight"], state["weight"]), "torch unpacks them"
+    with pytest.raises(DataError, match="parts of it are compressed"):
+        load_state_dict(tmp_path / "small.pth")
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_a_container_that_would_be_copied_a_thousand_times_is_refused(tmp_path, new) -> None:
+    class Copy:
+        def __init__(self, shared: dict[str, int]) -> None:
+            self.shared = shared
+
+        def __reduce__(self):
+            return OrderedDict, (self.shared,)
+
+    shared = {str(number): number for number in range(2000)}
+    content = {"weight": torch.ones(2), "more": [Copy(shared) for _ in range(1000)]}
+    torch.save(content, tmp_path / "toy.pth", _use_new_zipfile_serialization=new)
+    with pytest.raises(DataError, match="its calls are given more than 1048576 elements"):
+        load_state_dict(tmp_path / "toy.pth")
 
 
 def test_changed_bits_are_found_by_the_checksums_of_an_archive(tmp_path, state) -> None:

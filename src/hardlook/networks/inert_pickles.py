@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 MAX_PICKLE_BYTES = 1 << 24
 """Far more than the names and shapes of any network need."""
 
+MAX_COPIED = 1 << 20
+"""Elements that all calls of a pickle may be given together: a hundred thousand tensors need fewer."""
+
+MAX_NAME, MAX_KEY_PARTS = 1000, 16
+"""Characters of a dotted name, parts of a tuple that is a key. A file can recall both again and again."""
+
 PLAIN_NAMES = frozenset(
     {"collections.OrderedDict", "builtins.set", "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_parameter"}
     | {f"torch.{kind}Storage" for kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Bool", "Byte")}
@@ -51,7 +57,9 @@ _BUILTIN_TYPES = ("set", "frozenset", "list", "dict", "tuple", "int", "float", "
                   "complex", "slice", "range", "object")  # fmt: skip
 
 _DTYPES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64",
-           "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool"}  # fmt: skip
+           "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool",
+           "ComplexFloat": "complex64", "ComplexDouble": "complex128", "QInt8": "int8", "QUInt8": "uint8",
+           "QInt32": "int32", "storage.Untyped": "uint8"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,22 @@ def list_names(path: Path) -> frozenset[str]:
     return frozenset().union(*(interpret(pickles).names for _ in range(4)))
 
 
+def check_costs(pickles: BinaryIO, count: int = 1) -> None:
+    """A `ValueError` for `count` pickles in a row that would take far more memory than they are large."""
+    for _ in range(count):
+        interpret(pickles)
+
+
+def list_parts(archive: zipfile.ZipFile, path: Path) -> list[zipfile.ZipInfo]:
+    """The parts of a torch file; a `ValueError` where they would be larger than the file once they are read."""
+    members = archive.infolist()
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise ValueError("parts of it are compressed, which torch never does")
+    if sum(member.file_size for member in members) > path.stat().st_size:
+        raise ValueError("its parts are larger than itself")
+    return members
+
+
 class InertArchive:
     """A torch file (since 1.6, an uncompressed zip archive): its content without tensors, then its tensors by place.
 
@@ -126,11 +150,7 @@ class InertArchive:
     def __init__(self, path: Path) -> None:
         self._file = zipfile.ZipFile(path)
         try:
-            members = self._file.infolist()
-            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-                raise ValueError("parts of it are compressed, which torch never does")
-            if sum(member.file_size for member in members) > path.stat().st_size:
-                raise ValueError("its parts are larger than itself")
+            members = list_parts(self._file, path)
             # Torch finds the parts by names in any capitals, and would read another one than is read here.
             pickles = [member for member in members if member.filename.lower().rpartition("/")[2] == "data.pkl"]
             if len(pickles) != 1:
@@ -191,6 +211,7 @@ class _Machine:
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
         self.names: set[str] = set()
+        self.copied = 0
 
     def step(self, opcode: str, argument: Any) -> None:
         """Carry out one instruction."""
@@ -244,6 +265,8 @@ class _Machine:
     def name(self, dotted: str) -> Name:
         """A name that is no function of Python itself."""
         dotted = dotted.replace("__builtin__.", "builtins.", 1) if dotted.startswith("__builtin__.") else dotted
+        if len(dotted) > MAX_NAME:
+            raise ValueError(f"a name of {len(dotted)} characters")
         if _is_refused(dotted):
             raise ValueError(f"it would call {dotted[:200]}")
         self.names.add(dotted)
@@ -254,17 +277,33 @@ class _Machine:
         name, module = self.pop(), self.pop()
         if not isinstance(name, str) or not isinstance(module, str):
             raise ValueError("a name is no text")
+        if (characters := len(module) + len(name)) > MAX_NAME:  # before they are joined
+            raise ValueError(f"a name of {characters} characters")
         self.push_name(f"{module}.{name}")
+
+    def call(self, called: Any, arguments: Any) -> Any:
+        """What a call would give."""
+        self.count_copies(arguments)
+        if isinstance(arguments, tuple):
+            for one in arguments:
+                self.count_copies(one)
+        return _call(called, arguments)
+
+    def count_copies(self, value: Any) -> None:
+        """Containers that calls copy: one that is recalled a thousand times would be there a thousand times."""
+        self.copied += len(value) if isinstance(value, list | tuple | dict | set | frozenset) else 0
+        if self.copied > MAX_COPIED:
+            raise ValueError(f"its calls are given more than {MAX_COPIED} elements")
 
     def reduce(self) -> None:
         """Push what a call would give: a container, a tensor's place, or an inert record."""
         arguments, called = self.pop(), self.pop()
-        self.stack.append(_call(called, arguments))
+        self.stack.append(self.call(called, arguments))
 
     def new_object(self) -> None:
         """As a call, with keyword arguments."""
         keywords, arguments, called = self.pop(), self.pop(), self.pop()
-        record = _call(called, arguments)
+        record = self.call(called, arguments)
         if isinstance(record, Record):
             record.state = keywords
         self.stack.append(record)
@@ -272,16 +311,17 @@ class _Machine:
     def marked_object(self) -> None:
         """As a call of the first value since the mark with the others."""
         called, *arguments = self.pop_marked() or [None]
-        self.stack.append(_call(called, tuple(arguments)))
+        self.stack.append(self.call(called, tuple(arguments)))
 
     def instance(self, argument: str) -> None:
         """As a call of the class named with the values since the mark."""
         arguments = tuple(self.pop_marked())
-        self.stack.append(_call(self.name(".".join(argument.split(" ", 1))), arguments))
+        self.stack.append(self.call(self.name(".".join(argument.split(" ", 1))), arguments))
 
     def build(self) -> None:
         """Give an object its state; that of a dictionary (a state dict's metadata) is not kept."""
         state, built = self.pop(), self.top()
+        self.count_copies(state)
         if isinstance(built, Record):
             built.state = state
         elif not isinstance(built, dict):
@@ -341,7 +381,7 @@ def _call(called: Any, arguments: Any) -> Any:
     if not isinstance(arguments, tuple):
         raise ValueError("the arguments of a call are no tuple")
     if isinstance(called, Record):
-        return Record(f"{called.name}(...)", arguments)
+        return Record(called.name if called.name.endswith("(...)") else f"{called.name}(...)", arguments)
     if not isinstance(called, Name):
         raise ValueError(f"it calls a {type(called).__name__}")
     build = _KNOWN_CALLS.get(called.dotted)
@@ -404,7 +444,9 @@ def _is_count(value: Any) -> bool:
 def _check_key(key: Any) -> Any:
     """A key whose hash is that of a text or number: nested tuples would be hashed without a limit of depth."""
     simple = str | bytes | int | float | bool | None | Record | Name
-    if isinstance(key, simple) or (isinstance(key, tuple) and all(isinstance(part, simple) for part in key)):
+    if isinstance(key, simple):
+        return key
+    if isinstance(key, tuple) and len(key) <= MAX_KEY_PARTS and all(isinstance(part, simple) for part in key):
         return key
     raise ValueError(f"a key is a {type(key).__name__}")
 

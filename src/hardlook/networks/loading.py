@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hardlook import fingerprints
 from hardlook.errors import DataError, ModelError
 from hardlook.extras import require
+from hardlook.networks.inert_pickles import check_costs, list_parts
 from hardlook.reading import reading
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def read_torch(path: Path) -> Any:
         "the file cannot be read as plain tensors, and hardlook never unpickles others, which could run any code",
         remedy="where you trust the file, load it once yourself and save its state dict as .safetensors",
     ):
-        _check_names(path)
+        _check_costs(path)
         check_sums(path)
         return torch.load(path, map_location="cpu", weights_only=True)
 
@@ -174,24 +175,27 @@ class _ArrayNamedError(ValueError):
     """A pickle names a type that takes as much memory as it is told."""
 
 
-def _check_names(path: Path) -> None:
-    """Raise an error for names that cost: of thousands of characters, and of an array of any size.
+def _check_costs(path: Path) -> None:
+    """Raise an error for what costs far more memory or time than the file is large.
 
-    Torch searches its error message in quadratic time, and fills a `bytearray(n)` even where it reads weights only.
+    Torch unpacks compressed parts, searches its error message in quadratic time for names of thousands of characters,
+    and even where it reads weights only it fills a `bytearray(n)` and copies a container as often as it is told.
     """
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             # Torch finds the parts of an archive by names in any capitals.
-            members = [member for member in archive.infolist() if member.filename.lower().endswith(".pkl")]
+            members = [member for member in list_parts(archive, path) if member.filename.lower().endswith(".pkl")]
             if sum(member.file_size for member in members) > _MAX_PICKLE_BYTES:
                 raise ValueError(f"more than {_MAX_PICKLE_BYTES} bytes that are no tensors")
-            pickles = [archive.read(member) for member in members]
+            pickles, count = [archive.read(member) for member in members], 1
     else:
         with path.open("rb") as stream:
-            pickles = [stream.read(_MAX_PICKLE_BYTES)]
+            pickles, count = [stream.read(_MAX_PICKLE_BYTES)], _PICKLES - 1  # the keys are only names
     longest = max(map(_find_longest_name, pickles), default=0)
     if longest > _LONGEST_NAME:
         raise ValueError(f"a name of {longest} characters")
+    for one in pickles:
+        check_costs(io.BytesIO(one), count)
 
 
 def _find_longest_name(pickles: bytes) -> int:
@@ -215,11 +219,39 @@ def _unwrapped(content: Any, path: Path) -> Mapping[str, Tensor]:
     if isinstance(content, Mapping):
         content = next((content[key] for key in WRAPPERS if isinstance(content.get(key), Mapping)), content)
     torch = require("torch", extra="torch")
-    if isinstance(content, Mapping) and content and all(isinstance(value, torch.Tensor) for value in content.values()):
+    if (
+        isinstance(content, Mapping)
+        and content
+        and all(isinstance(key, str) and isinstance(value, torch.Tensor) for key, value in content.items())
+    ):
+        _check_layouts(content, path)
         return content
     what = f"the file holds no state dict (a mapping of names to tensors) but a {type(content).__name__}"
     remedy = f"save the state dict alone, or under one of the keys {', '.join(WRAPPERS)}"
     raise DataError(what, file=path, remedy=remedy)
+
+
+def _check_layouts(state: Mapping[str, Tensor], path: Path) -> None:
+    """Raise an error for tensors that are no plain array of numbers, or larger than what the file holds of them."""
+    torch = require("torch", extra="torch")
+    odd = [
+        key
+        for key, value in state.items()
+        if value.layout != torch.strided or value.is_nested or value.device.type != "cpu"
+    ]
+    if odd:
+        raise DataError(
+            f"{len(odd)} tensors are no plain arrays (sparse, nested or without values): {_shortened(tuple(odd))}",
+            file=path,
+            remedy="save dense tensors",
+        )
+    large = [key for key, value in state.items() if value.numel() * value.itemsize > value.untyped_storage().nbytes()]
+    if large:
+        raise DataError(
+            f"{len(large)} tensors are larger than what the file holds of them: {_shortened(tuple(large))}",
+            file=path,
+            remedy="save them after .contiguous(), which repeats what .expand() only shows repeated",
+        )
 
 
 def _shortened(keys: tuple[str, ...]) -> str:
