@@ -191,6 +191,10 @@ def _check_costs(path: Path) -> None:
     else:
         with path.open("rb") as stream:
             pickles, count = [stream.read(_MAX_PICKLE_BYTES)], _PICKLES - 1  # the keys are only names
+        if pickles[0].startswith(b"PK"):
+            raise ValueError("its end is missing, as of a download that stopped")
+        if not pickles[0].startswith(b"\x80"):
+            raise ValueError("it does not begin as a torch file does")
     longest = max(map(_find_longest_name, pickles), default=0)
     if longest > _LONGEST_NAME:
         raise ValueError(f"a name of {longest} characters")
