@@ -73,7 +73,10 @@ def test_rubbish_and_cut_files_are_named(tmp_path, name) -> None:
 def test_a_torch_file_that_is_cut_or_none_says_so(tmp_path, state) -> None:
     torch.save(state, tmp_path / "toy.pt")
     whole = (tmp_path / "toy.pt").read_bytes()
-    for content, message in ((whole[:-40], "its end is missing"), (b"\x1f\x8b" + bytes(100), "does not begin as a torch")):
+    for content, message in (
+        (whole[:-40], "its end is missing"),
+        (b"\x1f\x8b" + bytes(100), "does not begin as a torch"),
+    ):
         (tmp_path / "cut.pt").write_bytes(content)
         with pytest.raises(DataError, match=message):
             load_state_dict(tmp_path / "cut.pt")

@@ -213,6 +213,24 @@ def test_a_small_first_crop_is_looked_at_again_unless_crops_are_always_renewed(p
     assert (state.crop is None) is every_click
 
 
+@pytest.mark.parametrize(("columns", "calls"), [(45, 2), (53, 1)])
+@pytest.mark.parametrize("recompute_below", [0.2, 0.9])
+def test_a_first_crop_is_small_under_half_of_the_picture(columns, calls, recompute_below):
+    """Whatever the overlap is under which a stored crop is renewed."""
+
+    def network(inputs, points):
+        seen.append(inputs.shape)
+        logits = torch.full((len(inputs), 1, *inputs.shape[2:]), -9.0)
+        logits[..., :columns] = 9.0
+        return logits
+
+    seen = []
+    zoom = ZoomIn(skip_clicks=0, expansion=1, min_crop=1, recompute_below=recompute_below)
+    opened = Predictor(network, PredictorSettings(zoom, flip=False)).open(np.zeros((100, 100, 3), np.uint8))
+    opened.predict([Course([(50, 20, True)])])
+    assert len(seen) == calls
+
+
 def test_the_first_click_is_answered_again_with_its_own_answer(picture):
     watched = Watched(Probe())
     settings = PredictorSettings(ZoomIn((48, 48), skip_clicks=-1, min_crop=40), cascade=Cascade(clicks=1, passes=2))

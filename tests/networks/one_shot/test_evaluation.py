@@ -88,6 +88,12 @@ def test_images_are_prepared_as_released():
     np.testing.assert_array_equal(mask, golden.arrays["prep.out_label"])
 
 
+def test_the_shorter_side_is_cut_before_the_multiple_of_8():
+    """169 x 473 / 500 = 159.87, so 159 and then 152; rounded it would be 160."""
+    assert INPUT_RULES["pfenet"].find_inner_size(169, 500) == (152, 472)
+    assert INPUT_RULES["pfenet"].find_inner_size(500, 170) == (472, 160)
+
+
 def test_a_padded_image_lies_in_the_corner_and_comes_back_where_it_was():
     rule = InputRule(97, padded=True, nearest="opencv")
     assert rule.find_inner_size(60, 90) == (64, 96) and rule.find_inner_size(3, 900) == (8, 96)

@@ -75,6 +75,19 @@ def test_later_clicks_are_on_errors_of_the_answer_before_which_is_fed_back():
             assert valid[row, column] and mask[row, column] == (not positive) and target[row, column] == positive
 
 
+@pytest.mark.parametrize(("probability", "positive"), [(0.485, True), (0.495, False)])
+def test_errors_are_those_of_masks_over_the_released_threshold(probability, positive):
+    """.49: an answer below it is an empty mask, one above it a full one."""
+    trainee = make_trainee()
+    recorder = Recorder(trainee.module)
+    recorder.logits = torch.full_like(recorder.logits, probability).logit()
+    (batch,) = next(trainee.draw_batches(0, 1, 0, 1))
+    *_, (_, points) = trainee.click(recorder, trainee.show(batch.objects, batch.transforms), list("abcd"), 2)
+    for sample in range(4):
+        first, second = find_clicks(points, sample)
+        assert first[2] and second[2] is positive
+
+
 def test_clicks_are_made_in_evaluation_mode_and_only_the_last_answer_is_differentiated():
     trainee = make_trainee(recipe=make_recipe(most_clicks=6))
     trainee.module.train()
