@@ -38,6 +38,16 @@ def test_two_runs_get_a_sentence_a_page_and_a_file(hardlook, runs, tmp_path):
     assert (document["resamples"], document["interval"]) == (2_000, "jackknife")
 
 
+@pytest.mark.parametrize("name", ["", "run.html", "scores.html", "report.html", "comparison.html", "records/a.html"])
+def test_a_comparison_replaces_and_hides_no_part_of_a_run(hardlook, runs, name):
+    folder = runs / "good"
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    answer = compare(hardlook, folder, runs / "bad", "--out", folder / name)
+    assert answer.code == 1 and "remedy" in answer.err
+    assert "this folder holds a run" in answer.err or "would replace a part of the run" in answer.err
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
 def test_json_is_the_file_and_nothing_else_goes_to_standard_output(hardlook, runs, tmp_path):
     answer = compare(
         hardlook, runs / "good", runs / "bad", "--out", tmp_path / "page.html", "--json", "--names", "A, B"

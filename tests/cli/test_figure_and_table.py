@@ -38,6 +38,25 @@ def test_names_are_listed_and_stand_on_the_page(hardlook, run, tmp_path):
     assert all(f"<code>{name}</code>" in page for name in tables if name not in ("left-out", "noted"))
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "table RUN scores --format csv --out RUN/scores.json",
+        "figure RUN iou-of-each-class --format csv --out RUN/run.json",
+        "score RUN --out RUN/scores.json --reading mean-over=gt-only",
+        "report OTHER --out RUN",
+        "export RUN --out OTHER/scores.json",
+    ],
+)
+def test_what_is_written_elsewhere_replaces_no_part_of_a_run(hardlook, run, tmp_path, words):
+    small_run(tmp_path / "other", scenes=2)
+    places = [run, tmp_path / "other"]
+    files = {path: path.read_bytes() for place in places for path in place.rglob("*") if path.is_file()}
+    answer = hardlook(*(word.replace("RUN", str(run)).replace("OTHER", str(places[1])) for word in words.split()))
+    assert answer.code == 1 and "would replace a part of the run" in answer.err
+    assert files == {path: path.read_bytes() for place in places for path in place.rglob("*") if path.is_file()}
+
+
 def test_an_svg_is_written_beside_by_default_and_its_format_by_its_ending(hardlook, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert hardlook("figure", run, "iou-of-each-class").out.strip() == "iou-of-each-class.svg"

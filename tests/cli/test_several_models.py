@@ -60,6 +60,14 @@ def test_a_name_or_argument_that_is_wrong_is_refused_before_anything_runs(hardlo
     assert not (tmp_path / "out").exists()
 
 
+def test_several_models_do_not_replace_the_report_of_a_run(hardlook, tmp_path):
+    assert run(hardlook, tmp_path, "--model", "planted-segmenter").code == 0
+    page = (tmp_path / "report.html").read_bytes()
+    answer = run(hardlook, tmp_path, "--model", "planted-segmenter,troubled_segmenters:Raises")
+    assert answer.code == 1 and "this folder holds a run" in answer.err
+    assert (tmp_path / "report.html").read_bytes() == page and not (tmp_path / "planted-segmenter").exists()
+
+
 def test_a_run_that_stops_leaves_an_overview_of_those_before_it(hardlook, tmp_path):
     answer = run(hardlook, tmp_path, "--model", "planted-segmenter,troubled_segmenters:Raises", "--on-error", "stop")
     assert answer.code == 1

@@ -91,7 +91,7 @@ class ComparedRuns:
             intervals: Written as `brackets`, `plus-minus` or `none` (not in csv).
             out: The file.
         """
-        from hardlook.harness.runs.folder import write_atomically
+        from hardlook.harness.runs.folder import refuse_part_of_run, write_atomically
         from hardlook.report.compare.document import build_document
         from hardlook.report.compare.method_table import build_method_table, format_method_table
 
@@ -99,6 +99,7 @@ class ComparedRuns:
         methods = build_method_table(document, every_score=all_scores)
         text = format_method_table(methods, choose_table_format(format, out), intervals)
         if out is not None:
+            refuse_part_of_run(Path(out))
             write_atomically(Path(out), text)
         return text
 
@@ -149,7 +150,7 @@ def compare(
         examples: Units in each gallery at most.
         progress: Called with the number of swaps made and their total.
     """
-    from hardlook.report.compare.document import PAGE, write_comparison
+    from hardlook.report.compare.document import choose_page, write_comparison
 
     if len(runs) < 2:
         raise OptionError("a comparison needs at least two runs, got one", remedy="give the folders of several runs")
@@ -157,6 +158,7 @@ def compare(
         raise OptionError(f"--alpha {alpha}: expected a number between 0 and 1", remedy="for example --alpha .05")
     if interval not in ("jackknife", "percentile"):
         raise OptionError(f"--interval {interval}: there is no such interval", remedy="choose jackknife or percentile")
+    page = None if out is None else choose_page(Path(out))
     changes: dict[str, Any] = {"reading": dict(reading)} if reading else {}
     scored = [read_runs(_list_folders(one), changes) for one in runs]
     compared = compare_runs(
@@ -169,10 +171,8 @@ def compare(
         interval=interval,
         show_progress=progress,
     )
-    if out is None:
+    if page is None:
         return ComparedRuns(compared, scored)
-    given = Path(out)
-    page = given if given.suffix in (".html", ".htm") else given / PAGE
     return ComparedRuns(compared, scored, page, write_comparison(compared, scored, page, examples=examples))
 
 

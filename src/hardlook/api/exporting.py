@@ -7,7 +7,7 @@ from typing import TextIO
 
 from hardlook.cloud.run_folders import refuse_address
 from hardlook.errors import OptionError
-from hardlook.harness.runs.folder import OWN_NAMES
+from hardlook.harness.runs.folder import refuse_part_of_run
 from hardlook.harness.runs.scoring import ScoredRun
 
 
@@ -23,21 +23,19 @@ def export_run(
         raise OptionError("--no-records and --records-to contradict each other", remedy="give one of them")
     if beside is not None and file is not None and beside.resolve() == file.resolve():
         raise OptionError("--out and --records-to are the same file", file=file, remedy="give them different names")
-    _check_targets(scored.folder.path, {"--out": file, "--records-to": beside})
+    _check_targets({"--out": file, "--records-to": beside})
     if not isinstance(out, str | Path):
         return write_export(scored, out, records=records, beside=beside)
     with open_for_replacement(Path(out)) as stream:
         return write_export(scored, stream, records=records, beside=beside)
 
 
-def _check_targets(run: Path, targets: dict[str, Path | None]) -> None:
-    """Raise an error for a target that is an address, a folder or one of the run's own files."""
+def _check_targets(targets: dict[str, Path | None]) -> None:
+    """Raise an error for a target that is an address, a folder or one of a run's own files."""
     for name, target in targets.items():
         if target is None:
             continue
         refuse_address(target)
         if target.is_dir():
             raise OptionError(f"{name} is a folder", file=target, remedy="give the name of a file")
-        place, own = target.resolve(), run.resolve()
-        if place.is_relative_to(own) and place.relative_to(own).parts[0] in OWN_NAMES:
-            raise OptionError(f"{name} would replace a part of the run", file=target, remedy="choose another name")
+        refuse_part_of_run(target, name)

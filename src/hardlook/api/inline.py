@@ -93,10 +93,11 @@ class Figure:
         ppi: float = 300.0,
     ) -> Path:
         """Write the figure in that format, by default the one of the file's suffix, `width` millimetres wide."""
-        from hardlook.harness.runs.folder import write_atomically
+        from hardlook.harness.runs.folder import refuse_part_of_run, write_atomically
         from hardlook.report.figures import render_figure
 
         file = Path(path)
+        refuse_part_of_run(file, "the figure")
         chosen = choose_figure_format(format, file)
         write_atomically(file, render_figure(self.chart, chosen, width=width, dark=dark, ppi=ppi))
         return file

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from hardlook.harness.runs.folder import is_read_only_error, write_atomically
+from hardlook.harness.runs.folder import RunFolder, is_read_only_error, refuse_part_of_run, write_atomically
 from hardlook.harness.runs.scoring import ScoredRun
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def write_reports(
     several = len(folders) > 1
     place = None if out is None else page_path(out, several=several)
     index = (place or index_path(folders)) if several else None
+    if place is not None and (several or place.resolve() != RunFolder(folders[0]).report_path.resolve()):
+        refuse_part_of_run(place)
     pages, entries = [], []
     for folder in folders:
         scored = read(folder)

@@ -24,7 +24,7 @@ from hardlook.cloud.addresses import format_path
 from hardlook.cloud.run_folders import open_run
 from hardlook.errors import HardlookError, OptionError, RunError, RunWarning
 from hardlook.harness.registry import find_benchmark, list_benchmarks
-from hardlook.harness.runs.folder import RunFolder, write_atomically
+from hardlook.harness.runs.folder import RunFolder, refuse_part_of_run, write_atomically
 from hardlook.harness.runs.scoring import ScoredRun, get_model_name, name_stored_method, score_run
 from hardlook.harness.runs.sessions import describe_mixed_code, list_sessions
 from hardlook.harness.scorecard import Score, Scorecard, UnitCounts, read_scores
@@ -180,6 +180,7 @@ class Run:
         The folder keeps the scores of its own options: those of another reading need `out`.
         """
         if out is not None:
+            refuse_part_of_run(Path(out))
             write_atomically(Path(out), self.scorecard.to_json())
             return Path(out)
         if self._changes:
@@ -258,6 +259,7 @@ class Run:
 
         text = format_table(self.find_table(name), choose_table_format(format, out), intervals)
         if out is not None:
+            refuse_part_of_run(Path(out))
             write_atomically(Path(out), text)
         return text
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hardlook.api.runs import Run, RunList
 from hardlook.cloud.run_folders import locate_run
-from hardlook.errors import HardlookError, ModelError, OptionError
+from hardlook.errors import HardlookError, ModelError, OptionError, RunError
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.joined_runs.fold_models import fill_fold
 from hardlook.harness.options import parse_options
@@ -116,6 +116,9 @@ def run_each(
     `run_one` returns None for a model that could not run and is left out. `more`, called after the last run, returns
     sections for the end of the overview.
     """
+    if RunFolder(out).exists():
+        what = "this folder holds a run, and the runs of several models need one of their own"
+        raise RunError(what, file=out, remedy="choose an empty or a new folder for --out")
     runs: dict[str, Run] = {}
     overview = None
     try:

@@ -24,7 +24,7 @@ from hardlook.cli.printing import print_output, print_scores, run_warnings_as_no
 from hardlook.cloud.addresses import format_path
 from hardlook.cloud.run_folders import open_run
 from hardlook.errors import OptionError
-from hardlook.harness.runs.folder import is_read_only_error, write_atomically
+from hardlook.harness.runs.folder import is_read_only_error, refuse_part_of_run, write_atomically
 from hardlook.harness.runs.scoring import ScoredRun
 from hardlook.report.compare.method_table import find_comparison, format_method_table, read_method_table
 from hardlook.report.figures import FigureFormat
@@ -250,6 +250,7 @@ def _write_method_table(
     methods = read_method_table(comparison, every_score=name is not None)
     text = format_method_table(methods, form, (intervals or IntervalStyle.none).value)
     if out is not None:
+        refuse_part_of_run(out)
         write_atomically(out, text)
     if as_json:
         print_output(json.dumps(methods.to_json() | ({"file": str(out)} if out else {}), ensure_ascii=False))

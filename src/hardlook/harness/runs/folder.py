@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hardlook.cloud import run_folders as cloud
-from hardlook.errors import DamagedFile, RunError
+from hardlook.errors import DamagedFile, OptionError, RunError
 from hardlook.harness.checked_json import parse_checked_json
 
 RUN_SCHEMA = "hardlook.run/1"
@@ -164,6 +164,14 @@ def find_manifest_problem(manifest: Mapping[str, Any]) -> str:
     if not isinstance(rows, list) or not all(isinstance(row, dict) and set(row) - {"kept"} == names for row in rows):
         return "cannot be used: left_out is not a list of notes"
     return ""
+
+
+def refuse_part_of_run(target: Path, name: str = "--out") -> None:
+    """Raise an error where a file that is to be written is, or lies in, one of the files and folders of a run."""
+    place = target.resolve()
+    for folder in place.parents:
+        if place.relative_to(folder).parts[0] in OWN_NAMES and RunFolder(folder).exists():
+            raise OptionError(f"{name} would replace a part of the run", file=target, remedy="choose another name")
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:

@@ -11,6 +11,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hardlook.errors import OptionError
 from hardlook.harness.scorecard import merge_readings
 from hardlook.report.compare.differences import (
     count_comparisons,
@@ -29,6 +30,34 @@ if TYPE_CHECKING:
 SCHEMA = "hardlook.comparison/1"
 EXAMPLES = 6
 PAGE, NUMBERS = "comparison.html", "comparison.json"
+
+
+def choose_page(out: Path) -> Path:
+    """The page that `--out` names: itself where it ends in .html or .htm, else one in that folder.
+
+    It is an error where the page, or the numbers beside it, would replace or hide what a run folder holds.
+    """
+    from hardlook.harness.runs.folder import RunFolder, refuse_part_of_run
+
+    page = out if out.suffix.lower() in (".html", ".htm") else out / PAGE
+    for file in (page, choose_numbers(page)):
+        if file.name == NUMBERS and RunFolder(file.parent).exists():
+            raise OptionError(
+                "this folder holds a run, and a comparison needs one of its own",
+                file=file.parent,
+                remedy="choose another folder for --out, such as comparison",
+            )
+        refuse_part_of_run(file)
+    return page
+
+
+def choose_numbers(page: Path) -> Path:
+    """The file of numbers beside a page.
+
+    >>> choose_numbers(Path("a/comparison.html")).name, choose_numbers(Path("a/nets.html")).name
+    ('comparison.json', 'nets.json')
+    """
+    return page.with_name(NUMBERS) if page.stem in ("comparison", "report") else page.with_suffix(".json")
 
 
 def write_comparison(
@@ -78,8 +107,7 @@ def write_comparison(
         pictures=load_pictures(dict(zip(models, shown_runs, strict=True)), wanted),
     )
     write_atomically(page, html)
-    numbers = page.with_name(NUMBERS) if page.stem in ("comparison", "report") else page.with_suffix(".json")
-    write_atomically(numbers, dump_json(document) + "\n")
+    write_atomically(choose_numbers(page), dump_json(document) + "\n")
     return document
 
 
