@@ -12,6 +12,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -350,7 +351,12 @@ def test_addresses_for_people(hardlook, serve_study, quiet):
     assert re.search(rf"researchers   http://127\.0\.0\.1:\d+/research/key/{re.escape(key)}\n", answer.out)
     settings = json.loads((serve_study / "study.json").read_text())
     (serve_study / "study.json").write_text(json.dumps({**settings, "open_link": False}))
-    assert "by invitation: hardlook collect invite" in hardlook("collect", "serve", serve_study, "--port", 0).out
+    moved = serve_study.rename(serve_study.parent / "a study")
+    told = hardlook("collect", "serve", moved, "--port", 0).out
+    words = shlex.split(re.search(r"\(by invitation: hardlook (.*)\)", told)[1])
+    link = hardlook(*words, "--count", 1).out
+    assert link.startswith(f"{re.search(r'participants +(http://127.0.0.1:[0-9]+/) ', told)[1]}join/")
+    moved.rename(serve_study)
     change = {**settings, "open_link": False, "platform": "prolific"}
     (serve_study / "study.json").write_text(json.dumps(change))
     assert "/?PROLIFIC_PID=..." in hardlook("collect", "serve", serve_study, "--port", 0).out
@@ -363,6 +369,15 @@ def test_payments_are_one_file(hardlook, serve_study, tmp_path):
     (tmp_path / "rules.json").write_text('{"least_answers": 1}')
     words = ("--out", tmp_path / "paid.csv", "--rules", tmp_path / "rules.json")
     assert hardlook("collect", "payments", serve_study, *words).code == 0 and (tmp_path / "paid.csv").is_file()
+
+
+@pytest.mark.parametrize("name", ["secret.key", "study.json", "answers.sqlite", "images/a.csv"])
+def test_payments_and_exports_replace_no_part_of_the_study(hardlook, serve_study, name):
+    before = {path: path.read_bytes() for path in serve_study.rglob("*.*") if path.is_file()}
+    for verb in ("payments", "export"):
+        answer = hardlook("collect", verb, serve_study, "--out", serve_study / name)
+        assert answer.code == 1 and "would replace a part of the study" in answer.err
+    assert before.items() <= {path: path.read_bytes() for path in serve_study.rglob("*.*") if path.is_file()}.items()
 
 
 def test_strangers_without_https_are_warned_about(hardlook, serve_study, quiet):
@@ -655,8 +670,8 @@ def test_deleting_by_what_people_know(hardlook, leaving, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "0 options name the participant"),
-        (("--number", 1, "--id", "x"), "2 options name the participant"),
+        ((), "no option names the participant"),
+        (("--number", 1, "--id", "x"), "several options name the participant"),
         (("--number", 9), "no participant of this study has the number '9'"),
         (("--code", "A" * 12), "has the completion code"),
         (("--id", "0" * 32), "has the reference"),

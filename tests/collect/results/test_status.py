@@ -1,5 +1,6 @@
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,6 +68,14 @@ def test_a_study_without_participants(tmp_path):
     assert (found["valid"], found["pending"], found["wanted"]) == (0, 0, 4 * 2 * 11)
     # Four tasks a batch: 44 answers of each device are 11 batches.
     assert found["batches_needed"] == {"all": 22, "pc": 11, "mobile": 11}
+
+
+def test_nobody_sees_an_image_twice_so_few_images_are_small_batches(tmp_path):
+    study = world_study(tmp_path)
+    large = replace(study, settings=study.settings.model_copy(update={"batch_size": 10}))
+    with open_store(large) as store:
+        # Four images: 44 answers of each device are still 11 batches.
+        assert build_status(large, store, now=0.0)["batches_needed"]["pc"] == 11
 
 
 def test_batches_that_brought_nothing_are_no_forecast(tmp_path):

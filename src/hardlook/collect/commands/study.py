@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
 import time
 from collections.abc import Iterator
@@ -185,9 +186,10 @@ def serve(
         if as_json:
             print_output(json.dumps({"address": address, "researchers": research, "listening": local}))
         else:
-            alone = "" if opened.settings.open_link else f"  (by invitation: hardlook collect invite {study})"
+            invite = shlex.join(["hardlook", "collect", "invite", str(study), "--base-url", address.rstrip("/")])
+            alone = "" if opened.settings.open_link else f"  (by invitation: {invite})"
             if (ids := opened.settings.id_parameters) and not opened.settings.open_link:
-                alone = f"?{ids[0]}=...  (the platform fills in the id; others by hardlook collect invite {study})"
+                alone = f"?{ids[0]}=...  (the platform fills in the id; others by {invite})"
             typer.echo(f"participants  {address}{alone}\nresearchers   {research}\n(Ctrl-C to stop)")
         serve_app(app, listening, address if open_browser else "")
 
@@ -309,7 +311,8 @@ def delete(
     chosen = [(by, value) for by, value in given.items() if value]
     if len(chosen) != 1:
         names = ", ".join(f"--{by}" for by in given)
-        raise OptionError(f"{len(chosen)} options name the participant, not 1", remedy=f"give one of {names}")
+        what = "several options name the participant" if chosen else "no option names the participant"
+        raise OptionError(what, remedy=f"give one of {names}")
     with _open_stored_study(study, database) as (opened, store):
         found = find_participant(opened, store, *chosen[0])
         lines = describe_participant(found, opened.settings.kind)[1:]
@@ -352,6 +355,7 @@ def payments(
     out = out or study / "payments.csv"
     chosen = read_rules(rules) if rules else None
     with _open_stored_study(study, database) as (opened, store):
+        opened.refuse_own_file(out)
         table = build_payments(opened, store, chosen)
     write_atomically(out, table.write_csv())
     if as_json:

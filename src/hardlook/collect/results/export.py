@@ -97,6 +97,7 @@ def _check_folder(study: Study, out: Path) -> None:
     """Raise an error for the study's own folder, and for one with the results of another study."""
     if out.resolve() == study.path.resolve():
         raise OptionError("--out is the study's own folder", remedy="choose another, such as a folder inside it")
+    study.refuse_own_file(out)
     try:
         fingerprint = json.loads((out / REPORT).read_text(encoding="utf-8"))["study"]["fingerprint"]
     except (OSError, ValueError, LookupError, TypeError):

@@ -206,13 +206,15 @@ def _read_progress(study: Study, store: Store) -> pl.DataFrame:
 def _estimate_batches(study: Study, progress: pl.DataFrame, batches: pl.DataFrame, device: str) -> int:
     """Missing answers over the mean number that a closed batch of this device brought so far.
 
-    While closed batches have brought nothing, each is assumed to bring all its answers.
+    While closed batches have brought nothing, each is assumed to bring all its answers: those of a full batch, or, of a
+    study with fewer images or pairs than that, one of each.
     """
     here = progress.filter(pl.col("device") == device)
     missing = here.height * study.settings.target_answers - int(here["done"].sum())
     closed = batches.filter((pl.col("device") == device) & (pl.col("state") != "open")).height
     brought = int(here["valid"].sum()) / closed if closed else 0.0
-    return math.ceil(missing / (brought or study.settings.batch_size) - 1e-9)
+    full = min(study.settings.batch_size, len({item.subject for item in study.items}) or 1)
+    return math.ceil(missing / (brought or full) - 1e-9)
 
 
 def _counts(progress: pl.DataFrame, target: int) -> dict[str, int]:

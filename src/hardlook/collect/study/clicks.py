@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -291,7 +292,7 @@ def summarise_study(study: Study) -> dict[str, Any]:
         "left_out": made["left_out"],
         "counted": made["counted"],
         "descriptions_of_no_object": made["descriptions_of_no_object"],
-        "next": f"hardlook collect serve {study.path}",
+        "next": shlex.join(["hardlook", "collect", "serve", str(study.path)]),
     }
 
 

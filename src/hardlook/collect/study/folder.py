@@ -39,7 +39,7 @@ from hardlook import __version__
 from hardlook.collect.study.pictures import KINDS, PREVIOUS_MASKS
 from hardlook.collect.study.settings import StudySettings, describe_validation_error
 from hardlook.collect.study.tasks import ClickTask, Item, Task, format_task, list_items, parse_task
-from hardlook.errors import DataError
+from hardlook.errors import DataError, OptionError
 from hardlook.fingerprints import hash_value
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.reading import read_json, reading
@@ -47,6 +47,7 @@ from hardlook.reading import read_json, reading
 SETTINGS, TASKS, MADE, SECRET, ANSWERS = "study.json", "tasks.jsonl", "made.json", "secret.key", "answers.sqlite"
 CHECKS = "checks.jsonl"
 UNFINISHED = "unfinished.txt"
+OWN_NAMES = {SETTINGS, TASKS, MADE, SECRET, ANSWERS, f"{ANSWERS}-wal", f"{ANSWERS}-shm", CHECKS, *KINDS, PREVIOUS_MASKS}
 MADE_SCHEMA = "hardlook.study-made/1"
 
 # Starts a progress bar over (total, done) and returns the function that advances it by (units, failed ones).
@@ -119,6 +120,12 @@ class Study:
     def file(self, name: str) -> Path:
         """A file that a task names; `name` comes from `tasks.jsonl`, never from a request."""
         return self.path / name
+
+    def refuse_own_file(self, target: Path) -> None:
+        """Raise an error where a file that is to be written is, or lies in, a part of this study."""
+        place, folder = target.resolve(), self.path.resolve()
+        if place.is_relative_to(folder) and place != folder and place.relative_to(folder).parts[0] in OWN_NAMES:
+            raise OptionError("--out would replace a part of the study", file=target, remedy="choose another name")
 
 
 def make_study(

@@ -15,6 +15,7 @@ thing is one task; the values of the measures are kept in `made.json`.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -439,4 +440,4 @@ def describe_study(document: Mapping[str, Any]) -> str:
             label, how = next(iter(treated.items()))
             lines.append(f"  {name}: {len(treated)} labels were not simply looked up, such as {label} ({how})")
     lines += [f"  left out: {row['count']} {row['what']}: {row['why']}" for row in document["left_out"]]
-    return "\n".join([*lines, f"Next: hardlook collect serve {document['study']}"])
+    return "\n".join([*lines, f"Next: {shlex.join(['hardlook', 'collect', 'serve', document['study']])}"])

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -222,7 +223,7 @@ def summarise_study(study: Study) -> dict[str, Any]:
         # No participant reviews a claim twice, so there must be as many people as reviews of one claim.
         "participants_needed": max(settings.target_answers, -(-wanted // per_person)),
         "left_out": made["left_out"],
-        "next": f"hardlook collect serve {study.path}",
+        "next": shlex.join(["hardlook", "collect", "serve", str(study.path)]),
     }
 
 
