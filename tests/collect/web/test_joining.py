@@ -91,16 +91,25 @@ def test_the_last_page_says_why_nothing_is_left(small):
 
 
 def test_pay_and_duration_are_said_before_consent(make_study_app, clicks_study):
-    app = make_study_app(clicks_study, pay="2.50 <GBP> a set", minutes=1.5, most_batches=4, attention_checks=1)
+    app = make_study_app(clicks_study, pay="2.50 <GBP> a set", minutes=1.5, most_batches=2, attention_checks=1)
     page = app.visitor().get("/").text
     terms = page[: page.index('name="agree"')]
     assert "Pay: 2.50 &lt;GBP&gt; a set" in terms
-    assert "Time: about 1.5 minutes per set. Tasks per set: 4." in terms and "up to 4 sets" in terms
+    assert "Time: about 1.5 minutes per set. Tasks per set: 4." in terms and "up to 2 sets" in terms
     assert "Bezahlung: 2.50" in app.visitor().get("/?lang=de").text
     short = make_study_app(clicks_study, minutes=1.0).visitor()
     assert "about one minute per set" in short.get("/").text and "etwa eine Minute" in short.get("/?lang=de").text
     plain = make_study_app(clicks_study, most_batches=1).visitor().get("/").text
     assert "Pay:" not in plain and "Time:" not in plain and "You do one set." in plain
+
+
+@pytest.mark.parametrize(
+    ("size", "most", "said"), [(4, 20, ("4.", "up to 2")), (10, 20, ("6.", "one set")), (1, 5, ("1.", "up to 5"))]
+)
+def test_no_more_work_is_promised_than_there_are_images(make_study_app, clicks_study, size, most, said):
+    # Six images, and nobody sees one twice.
+    page = make_study_app(clicks_study, batch_size=size, most_batches=most, minutes=3).visitor().get("/").text
+    assert f"Tasks per set: {said[0]}" in page and f"{said[1]}" in page
 
 
 PLATFORMS = {

@@ -213,8 +213,7 @@ def _estimate_batches(study: Study, progress: pl.DataFrame, batches: pl.DataFram
     missing = here.height * study.settings.target_answers - int(here["done"].sum())
     closed = batches.filter((pl.col("device") == device) & (pl.col("state") != "open")).height
     brought = int(here["valid"].sum()) / closed if closed else 0.0
-    full = min(study.settings.batch_size, len({item.subject for item in study.items}) or 1)
-    return math.ceil(missing / (brought or full) - 1e-9)
+    return math.ceil(missing / (brought or study.full_batch) - 1e-9)
 
 
 def _counts(progress: pl.DataFrame, target: int) -> dict[str, int]:

@@ -97,6 +97,21 @@ class Study:
             for number, task in enumerate(self.checks)
         )
 
+    @cached_property
+    def subjects(self) -> int:
+        """How many images or pairs there are to see; nobody is shown one twice."""
+        return len({item.subject for item in self.items})
+
+    @property
+    def full_batch(self) -> int:
+        """How many tasks a batch has at most, without attention checks."""
+        return min(self.settings.batch_size, self.subjects)
+
+    @property
+    def most_per_person(self) -> int:
+        """How many batches one person can get at most."""
+        return min(self.settings.most_batches, -(-self.subjects // self.settings.batch_size))
+
     @property
     def stored_items(self) -> tuple[Item, ...]:
         """All items that the store must know."""

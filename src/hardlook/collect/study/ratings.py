@@ -410,7 +410,7 @@ def summarise_study(study: Study) -> dict[str, Any]:
     made, settings = study.made, study.settings
     wanted = len(study.items) * settings.target_answers
     # A participant rates no subject twice, and no more than the batches allow.
-    per_person = min(len({item.subject for item in study.items}), settings.batch_size * settings.most_batches)
+    per_person = min(study.subjects, settings.batch_size * settings.most_batches)
     return {
         "study": str(study.path),
         "question": settings.question,

@@ -64,7 +64,7 @@ def get_state(visit: Visit) -> messages.State:
             "answered": tally.answered,
             "batches": tally.complete,
             "most_batches": settings.most_batches,
-            "batch_size": settings.batch_size + settings.attention_checks,
+            "batch_size": study.full_batch + settings.attention_checks,
         },
         "full": not tally.batches and is_full(visit.site, participant, visit.now),
         # Not `finished`: where nothing was left, batches that others return can be assigned later.
