@@ -40,6 +40,17 @@ def test_what_the_participant_picks_is_stored(discs, visit):
     assert "Tap once" in words and "click" not in words.lower() and "Key" not in words
 
 
+def test_every_screen_begins_at_its_top(discs, visit):
+    visitor = visit(discs, PHONE | {"viewport": {"width": 320, "height": 300}}).join()
+    page = visitor.page
+    page.locator("[name=device]").first.wait_for()
+    page.evaluate("() => document.getElementById('screen').scrollTo(0, 1000)")
+    assert page.locator("h1").bounding_box()["y"] < 0
+    visitor.press("button.main")
+    page.locator("[value=begin]").wait_for()
+    assert page.locator("h1").bounding_box()["y"] > 0
+
+
 def test_who_opens_the_link_on_another_device_is_asked_again(discs, visit):
     visitor = visit(discs).begin()
     visitor.phase("image", "target", "again", "click")

@@ -9,9 +9,11 @@ export function element(tag, properties = {}, ...children) {
   return made;
 }
 
-// Puts these in place of what was on the screen.
+// Puts these in place of what was on the screen, which may have been scrolled.
 export function put(...children) {
-  document.getElementById("screen").replaceChildren(...children);
+  const screen = document.getElementById("screen");
+  screen.replaceChildren(...children);
+  screen.scrollTop = 0;
 }
 
 // The bar with progress and, while there is something to pause, the button for it; it stands where the languages were.
