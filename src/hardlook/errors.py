@@ -11,6 +11,7 @@ hardlook.errors.HardlookError: mask is empty
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -25,6 +26,10 @@ def shorten(text: str, longest: int = 300) -> str:
     'abc...'
     """
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+# In a list or in JSON, too. Python reads a byte that is not UTF-8 as one of these code points.
+_UNREADABLE_NAME = re.compile(r'[^"\n]*[\udc80-\udcff][^"\n]*')
 
 
 class HardlookError(Exception):
@@ -94,3 +99,22 @@ class ChangedRun(RunError):
 
 class RunWarning(UserWarning):
     """Something about a run that its user should know and that does not end it."""
+
+
+def find_unreadable_name(error: UnicodeEncodeError) -> DataError | None:
+    r"""The error for the name of a file that is not UTF-8, which a text that could not be encoded holds; else None.
+
+    >>> try:
+    ...     '{"file": "data/caf\udce9.png"}'.encode()
+    ... except UnicodeEncodeError as error:
+    ...     print(find_unreadable_name(error))
+    the name of a file or folder is not UTF-8
+      file: data/caf\xe9.png
+      remedy: rename it, for example with: convmv -f latin1 -t utf-8 --notest FILE
+    """
+    found = _UNREADABLE_NAME.search(error.object)
+    if found is None:
+        return None
+    name = found[0].encode(errors="surrogateescape").decode(errors="backslashreplace")
+    remedy = "rename it, for example with: convmv -f latin1 -t utf-8 --notest FILE"
+    return DataError("the name of a file or folder is not UTF-8", file=name, remedy=remedy)

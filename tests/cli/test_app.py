@@ -8,6 +8,7 @@ from small_runs import small_run
 from hardlook import __version__
 from hardlook.cli.app import describe_os_error
 from hardlook.harness.runs.folder import write_atomically
+from hardlook.world.layouts import write_world
 
 
 def raised(call, *given):
@@ -63,3 +64,15 @@ def test_a_folder_as_the_file_of_a_command_is_one_message(hardlook, tmp_path):
 def test_the_version_is_that_of_the_package(hardlook):
     answer = hardlook("--version")
     assert (answer.code, answer.out) == (0, f"hardlook {__version__}\n")
+
+
+def test_a_name_that_is_not_utf_8_is_named(hardlook, tmp_path):
+    write_world(tmp_path / "data", layout="isegm", seed=0, count=1, size=(96, 72), correlation=0.0, image_format="png")
+    for file in (tmp_path / "data").glob("*/000001*"):
+        file.rename(file.with_stem(os.fsdecode(b"caf\xe9")))
+    data = f"mine={tmp_path / 'data'}"
+    for words in (("run", "rclicks", "--model", "disc"), ("collect", "init", "clicks", tmp_path / "study")):
+        out = ("--out", tmp_path / "out") if words[0] == "run" else ()
+        answer = hardlook(*words, "--data", data, *out)
+        assert answer.code == 1 and "Traceback" not in answer.err
+        assert "is not UTF-8" in answer.err and "caf\\xe9" in answer.err and "remedy: rename it" in answer.err

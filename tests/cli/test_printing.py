@@ -1,7 +1,12 @@
+import io
 import json
+import sys
 
 import pytest
 from small_runs import small_run
+
+from hardlook.cli.app import main
+from hardlook.cli.printing import allow_every_character, print_json, print_output
 
 WORDS = ("run", "closed-miou", "--scenes", 8, "--resamples", 20)
 
@@ -54,3 +59,36 @@ def test_a_model_that_was_named_is_not_told_again(hardlook, tmp_path):
 def test_a_run_that_is_made_ready_first_tells_it_once(hardlook, tmp_path):
     answer = hardlook("run", "metacoco", "--tasks", 2, "--resamples", 10, "--out", tmp_path, "-q")
     assert answer.err.count("no --model given: planted-learner") == 1
+
+
+class OldTerminal(io.TextIOWrapper):
+    """A standard output of another encoding than UTF-8."""
+
+    def __init__(self, encoding):
+        self.written = io.BytesIO()
+        super().__init__(self.written, encoding=encoding, write_through=True)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [("ascii", "^ v - \\u00e9 \\u732b"), ("latin-1", "^ v - \xe9 \\u732b"), ("utf-8", "↑ ↓ \N{MINUS SIGN} é 猫")],
+)
+def test_what_an_encoding_lacks_is_printed_by_a_like_character(monkeypatch, encoding, shown):
+    terminal = OldTerminal(encoding)
+    with monkeypatch.context() as changed:
+        changed.setattr(sys, "stdout", terminal)
+        allow_every_character()
+        print_output("↑ ↓ \N{MINUS SIGN} é 猫")
+        print_json({"text": "é 猫"})
+    text, document = terminal.written.getvalue().decode(encoding).split("\n", 1)
+    assert text == shown and json.loads(document) == {"text": "é 猫"}
+
+
+def test_scores_are_printed_on_an_old_terminal(monkeypatch, run):
+    terminal = OldTerminal("ascii")
+    with monkeypatch.context() as changed:
+        changed.setattr(sys, "stdout", terminal)
+        changed.setattr(sys, "argv", ["hardlook", "score", str(run)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert ended.value.code in (None, 0) and b"miou ^" in terminal.written.getvalue()

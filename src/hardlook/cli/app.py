@@ -15,8 +15,9 @@ import typer
 
 from hardlook import __version__
 from hardlook.cli.help_pages import App, HelpCommand, HelpGroup
+from hardlook.cli.printing import allow_every_character
 from hardlook.cloud.addresses import replace_copies
-from hardlook.errors import HardlookError
+from hardlook.errors import HardlookError, find_unreadable_name
 
 # The temporary names of harness/runs/folder.py.
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.\d+\.[0-9a-f]{8}")
@@ -230,9 +231,16 @@ def main() -> None:
     # Models named as module:attribute are found in the current folder, after everything that is installed.
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
+    allow_every_character()
     try:
         with _reserve_output_for_json():
             app(prog_name="hardlook")
+    except UnicodeEncodeError as error:
+        unreadable = find_unreadable_name(error)
+        if os.environ.get("HARDLOOK_TRACEBACK") or unreadable is None:
+            raise
+        sys.stderr.write(f"hardlook: {unreadable}\n")
+        sys.exit(1)
     except (HardlookError, OSError) as error:
         if os.environ.get("HARDLOOK_TRACEBACK"):
             raise

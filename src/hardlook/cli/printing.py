@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import ctypes
+import io
+import json
 import os
 import sys
 import warnings
@@ -34,6 +37,36 @@ def print_scores(scored: ScoredRun, *, as_json: bool, full: bool = False) -> Non
 def print_json(document: Any) -> None:
     """Print a JSON document, the only standard output of a command with `--json`; undefined numbers are null."""
     print_output(dump_json(document))
+
+
+# Characters of tables and sentences, and what is printed where the encoding of standard output lacks them.
+_LIKE = {
+    "\N{MINUS SIGN}": "-",
+    "\N{EN DASH}": "-",
+    "\N{HORIZONTAL ELLIPSIS}": ".",
+    "\N{UPWARDS ARROW}": "^",
+    "\N{DOWNWARDS ARROW}": "v",
+    "\N{BLACK CIRCLE}": "o",
+    "\N{BULLET}": "*",
+    "\N{MIDDLE DOT}": ".",
+    "\N{BOX DRAWINGS LIGHT HORIZONTAL}": "-",
+    "\N{BOX DRAWINGS HEAVY HORIZONTAL}": "=",
+}
+
+
+def allow_every_character() -> None:
+    """Let standard output take every text: what its encoding lacks is printed as a like character or as in JSON."""
+    codecs.register_error("hardlook.like", _replace_character)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="hardlook.like")
+
+
+def _replace_character(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    character = error.object[error.start]
+    # The escapes of JSON, so that a document stays one.
+    return _LIKE.get(character) or json.dumps(character)[1:-1], error.start + 1
 
 
 # Standard output while it is reserved.

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook import fingerprints
-from hardlook.errors import HardlookError, OptionError
+from hardlook.errors import HardlookError, OptionError, find_unreadable_name
 from hardlook.harness.benchmark import LazyUnits, Unit
 
 if TYPE_CHECKING:
@@ -73,7 +73,11 @@ class IndexedUnits(Sequence[Unit]):
             else:
                 chunk = self.units[start : start + _CHUNK]
                 ids, groups = [unit.id for unit in chunk], [unit.group for unit in chunk]
-            keys.append(_hash_ids(pl.Series(ids), self._seed))
+            try:
+                series = pl.Series(ids)
+            except UnicodeEncodeError as error:
+                raise find_unreadable_name(error) or error from error
+            keys.append(_hash_ids(series, self._seed))
             if numbering is not None:
                 numbering.add(groups)
             yield ids
