@@ -153,6 +153,12 @@ def test_a_kind_is_described_with_both_ends_or_one_or_none():
     assert describe(0.5) == ""
 
 
+def test_a_slice_of_enough_images_that_is_alone_is_not_among_those_of_too_few():
+    made = [score(1.0, 0.05, n=24, error=0.02, k="sky"), *(score(0.5, 0.2, n=4, error=0.1, k=name) for name in "abc")]
+    said = describe_kind(Scorecard("b", "1", "m", tuple(made)), made, "IoU", ("k",))
+    assert said.endswith("a slice needs 10 images; 3 of 4 have too few images to tell.")
+
+
 def test_kinds_looked_at_leave_crossings_and_counts_out():
     made = [score(0.5, k=name) for name in "ab"] + [score(0.5, l=name) for name in "ab"]
     made += [score(0.5, k=one, l=two) for one in "ab" for two in "ab"]

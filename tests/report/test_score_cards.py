@@ -42,6 +42,8 @@ def test_slices_of_one_to_three_units_are_no_headline():
     [found] = spreads(*thin, score("iou", 0.9, 0.01, n=3, kind="b"))
     assert not found.found
     assert found.text == "these data cannot tell: 0 of 4 slices have 10 images and an interval; the largest has 3"
+    [found] = spreads(*thin, score("iou", 0.6, n=50, kind="sky"))
+    assert found.text == "these data cannot tell: 1 of 4 slices has 10 images and an interval, and it takes two"
     [found] = spreads(*thin, *(score("iou", 0.6, n=50, kind=name) for name in "abcd"))
     assert not found.found and found.text.endswith("; 3 more have too few")
 

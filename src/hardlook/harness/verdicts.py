@@ -267,7 +267,7 @@ def describe_kind(
     tests, *_ = compare_slices([known, *others])
     made = [test for test in tests if not math.isnan(test.adjusted)]
     resampled = name_several(count_clusters(known[0])[1])
-    thin = len(known) - len(made)
+    thin = sum(not is_testable(score) for score in known)
     few = f"; {thin} of {len(known)} {'has' if thin == 1 else 'have'} too few {resampled} to tell" if thin else ""
     below = [test for test in made if test.differs and test.score.value < test.rest]
     above = [test for test in made if test.differs and test.score.value > test.rest]

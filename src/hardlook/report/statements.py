@@ -20,6 +20,7 @@ from hardlook.harness.verdicts import (
     count_clusters,
     describe_need,
     has_no_spread,
+    is_testable,
     list_slice_kinds,
     name_several,
     rate_need,
@@ -309,9 +310,10 @@ def _describe_unclear_kind(keys: Sequence[str], tests: Sequence[SliceTest], made
     if len(made) < 2:
         largest = max(tests, key=lambda test: count_clusters(test.score)[0])
         clusters, resampled = count_clusters(largest.score)
-        several = name_several(resampled)
-        few = f"{len(made)} of {len(tests)} slices {'has' if len(made) == 1 else 'have'} {MIN_CLUSTERS} {several}"
-        return f"{CANNOT_TELL.lower()}: {few} and an interval; the largest has {clusters}"
+        enough = f"{MIN_CLUSTERS} {name_several(resampled)} and an interval"
+        if any(is_testable(test.score) for test in tests):
+            return f"{CANNOT_TELL.lower()}: 1 of {len(tests)} slices has {enough}, and it takes two"
+        return f"{CANNOT_TELL.lower()}: 0 of {len(tests)} slices have {enough}; the largest has {clusters}"
     furthest = min(made, key=rate_need)
     clusters, resampled = count_clusters(furthest.score)
     gap = furthest.score.value - furthest.rest
