@@ -46,6 +46,9 @@ def test_names_are_listed_and_stand_on_the_page(hardlook, run, tmp_path):
         "score RUN --out RUN/scores.json --reading mean-over=gt-only",
         "report OTHER --out RUN",
         "export RUN --out OTHER/scores.json",
+        "gate RUN OTHER --junit RUN/scores.json",
+        "attributes --data voc=nowhere --out RUN",
+        "build toss --data voc=nowhere --out RUN",
     ],
 )
 def test_what_is_written_elsewhere_replaces_no_part_of_a_run(hardlook, run, tmp_path, words):

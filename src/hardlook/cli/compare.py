@@ -20,7 +20,7 @@ from hardlook.api.comparing import compare as compare_runs
 from hardlook.api.gating import gate as gate_runs
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
-from hardlook.harness.runs.folder import write_atomically
+from hardlook.harness.runs.folder import refuse_part_of_run, write_atomically
 from hardlook.report.compare.comparison import RESAMPLES
 from hardlook.report.compare.terminal import print_comparison
 from hardlook.report.json_values import to_json_value
@@ -160,6 +160,8 @@ def gate(
 
       hardlook gate runs/new runs/main --undecided fail --junit gate.xml --out comparison
     """
+    if junit is not None:
+        refuse_part_of_run(junit, "--junit")
     result = gate_runs(
         run,
         baseline,

@@ -10,7 +10,7 @@ import typer
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
 from hardlook.harness.rounding import format_fixed
-from hardlook.harness.runs.folder import write_atomically
+from hardlook.harness.runs.folder import refuse_part_of_run, write_atomically
 from hardlook.harness.runs.progress import open_progress
 from hardlook.toss.commands.inputs import build_model, exit_after_failures, parse_paths
 from hardlook.toss.tiers.attribute_report import (
@@ -47,6 +47,7 @@ def attributes(
     """
     from hardlook.report.page import render_study
 
+    refuse_part_of_run(out / "report.html")
     theirs = read_attributes(published) if published else ()
     opened = open_tokens(parse_paths(data), labels, split)
     source = opened.source

@@ -16,7 +16,7 @@ from hardlook.data.class_masks import open_fss
 from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.data.voc import VOC_CLASSES
 from hardlook.errors import DataError, OptionError
-from hardlook.harness.runs.folder import write_atomically
+from hardlook.harness.runs.folder import refuse_part_of_run, write_atomically
 from hardlook.harness.runs.progress import open_progress
 from hardlook.harness.sections import Section
 from hardlook.models.named_model import NamedModel
@@ -104,6 +104,7 @@ def toss(
 
       hardlook build toss --memberships TOSS --out tiers
     """
+    refuse_part_of_run(out / "report.html")
     known = read_memberships(memberships) if memberships else None
     paths = parse_paths(data, images, masks)
     if known is not None and not paths:
@@ -286,6 +287,7 @@ def _write_study(
     summary = str(document["summary"])
     sections = [*sections, *build_failure_sections(failures)]
     page = render_study(sections, title=title, summary=summary, provenance=document, pictures=pictures)
+    refuse_part_of_run(out / "report.html")
     write_atomically(out / "study.json", dump_json(document) + "\n")
     write_atomically(out / "report.html", page)
     print_output(dump_json(document) if as_json else f"{summary}\n\nreport: {out / 'report.html'}")
