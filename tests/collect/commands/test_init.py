@@ -127,6 +127,18 @@ def test_a_second_round_without_an_error_says_why(hardlook, tmp_path):
     assert answer.code == 1 and "every prediction is better than 0.95" in answer.err
 
 
+@pytest.mark.parametrize("language", ["german", "en,de"])
+def test_a_language_that_nothing_is_in_is_refused(hardlook, tmp_path, language):
+    words = ("collect", "init", "ratings", "--labels", "voc20", "--measures", "path", "--pairs", 2)
+    refused = hardlook(*words, tmp_path / "s", "--language", "en", "--language", language)
+    assert refused.code == 1 and f"--language {language}: the pages do not have it" in refused.err
+    assert "with --language before each" in refused.err and not (tmp_path / "s").exists()
+    (tmp_path / "oui.txt").write_text("Je suis d'accord.")
+    own = ("--language", "fr", "--consent", tmp_path / "oui.txt")
+    assert hardlook(*words, tmp_path / "s", *own).code == 0
+    assert open_study(tmp_path / "s").settings.consent == {"fr": "Je suis d'accord."}
+
+
 @pytest.mark.real
 def test_grabcut_by_name(hardlook, tmp_path, shared_data):
     data = f"grabcut={shared_data / 'data' / 'GrabCut'}"

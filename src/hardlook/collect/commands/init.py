@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -379,6 +379,7 @@ def read_settings(
     try:
         consents = read_texts(consent, "--consent", languages)
         shown = read_texts(instructions, "--instructions", languages)
+        _check_languages(languages, consents)
         read = {"kind": kind, "languages": languages, "consent": consents, "instructions": shown}
         return StudySettings.model_validate({**read, **values})
     except ValidationError as error:
@@ -387,6 +388,19 @@ def read_settings(
         what = describe_validation_error(error)
         field = next(iter(error.errors()[0]["loc"]), what.partition(":")[0])
         raise OptionError(what, remedy=f"change {options.get(str(field), 'this option')}") from error
+
+
+def _check_languages(languages: Sequence[str], consents: Mapping[str, str]) -> None:
+    """Raise an error for a language that neither the pages nor a text of consent are in."""
+    from hardlook.collect.web.pages import list_languages
+
+    for language in languages:
+        if language not in (*list_languages(), *consents):
+            raise OptionError(
+                f"--language {language}: the pages do not have it, and there is no text of consent in it",
+                remedy=f"choose of {', '.join(list_languages())}, with --language before each; or write that text: "
+                f"--consent {language}=FILE",
+            )
 
 
 def read_texts(given: list[str] | None, flag: str, languages: Sequence[str]) -> dict[str, str]:
