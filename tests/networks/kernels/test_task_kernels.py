@@ -132,3 +132,17 @@ def test_factors_of_tf32_are_rounded_to_its_digits():
     weight[0, 0, 0, 3] = torch.tensor(0x7FFFFFFF, dtype=torch.int32, device=DEVICE).view(torch.float32)
     found = operations.run(ones, weight, norm, EPSILON, 0.0).y[0, 0, 0, 0]
     assert found[0].isnan() and found[3].isnan() and found[1:3].tolist() == [torch.inf, -torch.inf]
+
+
+def test_sums_have_float32_whatever_torch_makes_by_default():
+    """Means of float16 would have three digits, and sums of squares no place in it."""
+    operations, inputs = task_kernels.TritonOperations(torch.float32), 300 + draw(0, 1, 2, 4, 4, 16)
+    weight, norm = draw(1, 1, 9, 16, 16), draw(2, 1, 2, 16)
+    expected = operations.run(inputs, weight, norm, EPSILON, SLOPE)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float16)
+    try:
+        found = operations.run(inputs, weight, norm, EPSILON, SLOPE)
+    finally:
+        torch.set_default_dtype(before)
+    assert torch.equal(found.found, expected.found) and torch.equal(found.pooled, expected.pooled)

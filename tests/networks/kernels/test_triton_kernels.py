@@ -1,6 +1,9 @@
 """Kernels are used on a GPU only if a trial there gave what torch gives."""
 
 import contextlib
+import importlib.util
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -33,13 +36,26 @@ TRIALS = {
 }
 
 
+SMALL = {
+    "task_kernels": {
+        "TRIED": (3, 5, 6), "LEAST_ROWS": 64, "SPANS": {"statistics": 1, "sums": 1, "weights": 1}
+    },
+    "fused_layers": {"MANY": 90, "CHUNK": 64},
+    "convolutions": {"TILES": gpu_convolutions.TILES[:2]},
+}  # fmt: skip
+
+
+def make_small(module, monkeypatch):
+    for name, value in SMALL.get(Path(module.__file__).stem, {}).items():
+        monkeypatch.setattr(module, name, value)
+
+
 @pytest.fixture(autouse=True)
 def small_trials(monkeypatch):
     """Triton's interpreter is slow: several parts of sums come from smaller parts."""
     if DEVICE.type == "cpu":
-        monkeypatch.setattr(task_kernels, "TRIED", (3, 5, 6))
-        monkeypatch.setattr(task_kernels, "LEAST_ROWS", 64)
-        monkeypatch.setattr(gpu_convolutions, "TILES", gpu_convolutions.TILES[:2])
+        for module in (task_kernels, fused_layers, gpu_convolutions):
+            make_small(module, monkeypatch)
 
 
 @NEEDS_TRITON
@@ -149,6 +165,68 @@ def test_a_trial_notices_a_wrong_grey_value(monkeypatch):
         TRIALS["images"](HERE)
 
 
+# A module, a part of one of its kernels, a wrong one in its place, and what its trial complains of.
+PLANTED = {
+    "statistics without the last row": (fused_norm, "(row < last)[:", "(row < last - 1)[:", "normalised map"),
+    "a norm without epsilon": (fused_norm, "variance + epsilon", "variance", "normalised map"),
+    "a running mean without the bias": (fused_norm, "mean += tl.load(shift", "mean += 0 * tl.load(shift", "running"),
+    "the last of equal pixels": (fused_norm, "better = score > best", "better = score >= best", "a gradient"),
+    "keys of another prompt": (fused_layers, "keys + prompt * key_stride", "keys + prompt * query_stride", "attention"),
+    "values by the rows of queries": (fused_layers, "[:, None] * value_row", "[:, None] * query_row", "attention"),
+    "keys beyond the last one": (
+        fused_layers,
+        "(key < asked)[None, :], scores, float",
+        "(key < asked + 1)[None, :], scores, float",
+        "attention",
+    ),
+    "chunks that count alike": (
+        fused_layers,
+        "total = total * before + tl.load",
+        "total = total + tl.load",
+        "attention",
+    ),
+    "a map that is not repeated": (fused_layers, "(row % period)", "(row // 3)", "layer norm"),
+    "rows as long as a block": (fused_layers, "tl.sum(value, 1) / width", "tl.sum(value, 1) / block", "layer norm"),
+    "filters of the first prompt": (fused_layers, "one = prompt * masks", "one = 0 * prompt", "logits"),
+    "one epsilon less": (task_kernels, "/ count + epsilon", "/ count", "a block"),
+    "parts of one span": (task_kernels, "for start in range(0, parts, span)", "for start in range(0, span)", "block"),
+    "weights of the first task": (task_kernels, "weight += task * stride", "weight += 0 * stride", "a block"),
+    "a shift of the first picture": (gpu_convolutions, "(picture * shift4 * 4)", "(0 * picture)", "a convolution"),
+    "a group norm without epsilon": (gpu_norms, "sqrt(variance + eps)", "sqrt(variance)", "a group norm"),
+    "a layer norm without epsilon": (gpu_norms, "/ channels + eps)", "/ channels)", "a layer norm"),
+    "crops without the last pixel": (fused_augmentation, "pixel < size * size", "pixel < size * size - 1", "image"),
+}
+
+
+@NEEDS_TRITON
+@pytest.mark.parametrize(("module", "right", "wrong", "what"), PLANTED.values(), ids=PLANTED)
+def test_a_trial_notices_a_wrong_kernel(monkeypatch, tmp_path, module, right, wrong, what):
+    text = Path(module.__file__).read_text(encoding="utf-8")
+    assert right in text
+    path = tmp_path / Path(module.__file__).name
+    path.write_text(text.replace(right, wrong), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(f"wrong_{path.stem}", path)
+    planted = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, planted)
+    spec.loader.exec_module(planted)
+    make_small(planted, monkeypatch)
+    with torch.no_grad(), pytest.raises(ArithmeticError, match=rf"{what}.* is off by"):
+        if module is task_kernels:
+            planted._try_operations(HERE, torch.float32, 16, "ieee")
+        else:
+            next(vars(planted)[one.__name__] for one in TRIALS.values() if one.__module__ == module.__name__)(HERE)
+
+
+def test_a_few_wrong_numbers_of_many_are_noticed():
+    """Of bfloat16 a hundredth of the norm is rounding; one of a thousand rows changes it by less."""
+    exact = torch.randn(1000, 64, generator=torch.Generator().manual_seed(0))
+    found = exact.clone()
+    found[-1] = 0
+    with pytest.raises(ArithmeticError, match=r"^a number of a map is off by"):
+        check_close(found, exact, 5e-2, "a map")
+    check_close(exact.bfloat16(), exact, 5e-2, "a map")
+
+
 @pytest.fixture
 def gpu(monkeypatch):
     """As if this machine had a GPU, for as long as nothing is computed there."""
@@ -157,6 +235,7 @@ def gpu(monkeypatch):
         monkeypatch.setattr(torch.cuda, "device", contextlib.nullcontext)
         monkeypatch.setattr(torch.cuda, "synchronize", lambda where: None)
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda where: "Model 7")
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda where: (8, 0))
     monkeypatch.delenv("HARDLOOK_KERNELS", raising=False)
     return torch.device("cuda", 0)
 
@@ -182,6 +261,20 @@ def test_without_triton_torch_computes_and_nobody_is_warned(gpu):
     assert try_kernels(lambda: fail(missing), gpu, "faster steps") is None
     with pytest.warns(RunWarning, match="tensor_descriptor"):  # a version without what a kernel needs
         assert try_kernels(lambda: fail(ImportError("triton.tools.tensor_descriptor")), gpu, "faster steps") is None
+
+
+@pytest.mark.parametrize("capability", [(7, 0), (7, 5)])
+def test_before_ampere_torch_computes_and_nobody_is_warned(gpu, monkeypatch, capability):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda where: capability)
+    assert try_kernels(lambda: fail(AssertionError), gpu, "faster steps") is None
+
+
+def test_on_an_amd_gpu_torch_computes_and_nobody_is_warned(gpu, monkeypatch):
+    """ROCm's devices are called cuda; their capability may be that of a Hopper."""
+    monkeypatch.setattr(torch.version, "cuda", None)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda where: (9, 4))
+    assert try_kernels(lambda: fail(AssertionError), gpu, "faster steps") is None
+    assert split_products.find_kernels.__wrapped__(gpu) is None
 
 
 @pytest.mark.parametrize("word", ["off", "OFF", "0", "no"])

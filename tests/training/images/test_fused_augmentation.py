@@ -165,3 +165,14 @@ def test_draws_elsewhere_are_left_to_torch(monkeypatch):
 
 def test_without_a_gpu_torch_computes():
     assert fused_augmentation.find_kernel(torch.device("cpu")) is None
+
+
+@NEEDS_TRITON
+def test_images_are_float32_whatever_torch_makes_by_default(monkeypatch, kernel):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        compare(monkeypatch, make_images(5, 9), 7, torch.arange(5), draw_augmentations(generator(0, "draws"), 5, 2))
+    finally:
+        torch.set_default_dtype(before)
+    assert kernel == [5]

@@ -6,6 +6,7 @@ them, and masks drawn from upscaled pixels. All are of float32, and summed in an
 
 from __future__ import annotations
 
+import copy
 import functools
 from typing import TYPE_CHECKING, Any
 
@@ -114,24 +115,28 @@ def _try_steps(where: device) -> Kernels:
     kernels, random = Kernels(), torch.Generator(where).manual_seed(0)
 
     def draw(*shape: int) -> Tensor:
-        return torch.randn(shape, generator=random, device=where)
+        return torch.randn(shape, generator=random, device=where, dtype=torch.float32)
 
-    many, norm = draw(1, MANY, 32), torch.nn.LayerNorm(32, device=where)
-    norm.weight.copy_(draw(32))
-    norm.bias.copy_(draw(32))
-    exact = torch.nn.LayerNorm(32, device=where, dtype=torch.float64)
-    exact.load_state_dict(norm.state_dict())
+    # Neither full chunks nor full blocks of places; keys and values are parts of one product, as in a decoder.
+    many = draw(2, MANY + 37, 96)
     for count in (3, FEW):
-        few = draw(1, count, 32)
+        few = draw(2, count, 96)
         for asking, asked in ((few, many), (many, few)):
-            expected = _attend_by_torch(asking.double(), asked.double(), asked.double(), 2)
-            check_close(kernels.attend(asking, asked, asked, 2), expected, MOST_ROUNDED, "attention")
-    for plus, gelu in ((few, False), (None, True)):
-        expected = _normalize_by_torch(few.double(), exact, None if plus is None else plus.double(), gelu)
-        check_close(kernels.normalize(few, norm, plus, gelu), expected, MOST_ROUNDED, "a layer norm")
-    blocks = draw(1, 6, 512)
-    expected = _draw_by_torch(blocks.double(), few[:, :3].double(), 2, 3)
-    check_close(kernels.draw(blocks, few[:, :3], 2, 3), expected, MOST_ROUNDED, "a mask's logits")
+            given = asking[..., :32].contiguous(), *asked.chunk(3, -1)[1:]
+            for queries, keys, values in (given, (given[0], given[1], given[2].contiguous())):
+                expected = _attend_by_torch(queries.double(), keys.double(), values.double(), 2)
+                check_close(kernels.attend(queries, keys, values, 2), expected, MOST_ROUNDED, "attention")
+    # With a small epsilon its absence would pass for rounding. Rows of 24 leave a part of a block empty.
+    rows, norm = draw(3, 37, 24), torch.nn.LayerNorm(24, eps=0.1, device=where, dtype=torch.float32)
+    norm.weight.copy_(draw(24))
+    norm.bias.copy_(draw(24))
+    exact = copy.deepcopy(norm).double()
+    for plus, gelu in ((draw(3, 37, 24), False), (draw(1, 37, 24).expand(3, -1, -1), False), (None, True)):
+        expected = _normalize_by_torch(rows.double(), exact, None if plus is None else plus.double(), gelu)
+        check_close(kernels.normalize(rows, norm, plus, gelu), expected, MOST_ROUNDED, "a layer norm")
+    blocks, filters = draw(2, 6, 512), draw(2, 3, 32)
+    expected = _draw_by_torch(blocks.double(), filters.double(), 2, 3)
+    check_close(kernels.draw(blocks, filters, 2, 3), expected, MOST_ROUNDED, "a mask's logits")
     return kernels
 
 

@@ -222,25 +222,35 @@ def _try_blocks(where: torch.device) -> Kernels:
     """The kernels, whose results and gradients of random maps are those of torch in float64."""
     kernels, random = Kernels(), torch.Generator(where).manual_seed(0)
     slope, channels = 0.1, 64
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=random, device=where, dtype=torch.float32)
+
     for dtype, most in ((torch.float32, 1e-5), (torch.bfloat16, 1e-2), (torch.float16, 2e-3)):
-        for count, pool in ((1, False), (2, True)):
-            draws = [torch.randn((6, channels, 7, 5), generator=random, device=where) for _ in range(count + 1)]
+        for count, pool in ((1, False), (1, True), (2, True)):
+            draws = [draw(6, channels, 7, 5) for _ in range(count + 1)]
             inputs = [_lay_out(one.to(dtype)) for one in draws[:-1]]
-            norms = [nn.BatchNorm2d(channels, device=where) for _ in inputs]
+            # With a small epsilon its absence would pass for rounding.
+            norms = [nn.BatchNorm2d(channels, eps=0.1, device=where, dtype=torch.float32) for _ in inputs]
             for norm in norms:
-                norm.weight.copy_(torch.randn(channels, generator=random, device=where))
-                norm.bias.copy_(torch.randn(channels, generator=random, device=where))
+                norm.weight.copy_(draw(channels))
+                norm.bias.copy_(draw(channels))
             exact = [copy.deepcopy(norm).double() for norm in norms]
+            shifts = [draw(channels), None][:count]
             found = [
-                kernels.find_statistics(one, norm, norm.weight, norm.bias, None)
-                for one, norm in zip(inputs, norms, strict=True)
+                kernels.find_statistics(one, norm, norm.weight, norm.bias, shift)
+                for one, norm, shift in zip(inputs, norms, shifts, strict=True)
             ]
             result, chosen, kept = kernels.write_result(inputs, found, slope, pool)
             gradient = _lay_out(draws[-1][:, :, : result.shape[2], : result.shape[3]].to(dtype))
             moved, sums = kernels.write_gradients(inputs, found, gradient, chosen, kept, slope, pool)
             with torch.enable_grad():
                 leaves = [one.double().requires_grad_() for one in inputs]
-                wide = sum(norm(leaf) for norm, leaf in zip(exact, leaves, strict=True))
+                moved_leaves = [
+                    leaf if shift is None else leaf + shift.double()[:, None, None]
+                    for leaf, shift in zip(leaves, shifts, strict=True)
+                ]
+                wide = sum(norm(leaf) for norm, leaf in zip(exact, moved_leaves, strict=True))
                 wide = functional.leaky_relu(wide, slope)
                 wide = functional.max_pool2d(wide, 2) if pool else wide
                 weights = [norm.weight for norm in exact]

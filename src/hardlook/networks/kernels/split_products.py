@@ -50,6 +50,12 @@ Sums that are not apart lose 1e-5, a product that is left out 1e-4.
 """
 
 
+MOST_LOST_ALONE = 1e-5
+"""The same for a row that cannot be split, whose terms are added one after the other."""
+TRIED = 1100, 4104
+"""Rows of a trial, more than a group has, and their numbers."""
+
+
 class Parts(NamedTuple):
     """A matrix (R, K) in half precision: `high` and `low` of its rows, which are (high + low) times `scale` (R,).
 
@@ -238,15 +244,22 @@ def _try_products(where: device) -> Kernels:
     import torch
 
     kernels, random = TritonKernels(), torch.Generator(where).manual_seed(0)
-    rows = torch.randn(200, 4104, generator=random, device=where)
-    for features in (128, 256):  # every block of `choose_block`
-        weight = torch.randn(features, 4104, generator=random, device=where)
-        exact = rows.double() @ weight.double().T
-        for table in (None, torch.zeros(1, features, device=where)):
-            found = kernels.multiply(
-                rows, kernels.split(rows), weight, split(weight), weight.new_zeros(features), table
-            )
-            check_close(found, exact, MOST_LOST, "a product")
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=random, device=where, dtype=torch.float32)
+
+    count, width = TRIED
+    rows = draw(count, width)
+    rows[7] *= 2.0**80  # cannot be split
+    others = torch.arange(count, device=where) != 7
+    for features in (192, 512):  # every block of `choose_block`, and several of its columns
+        weight, bias = draw(features, width), draw(features)
+        exact = rows.double() @ weight.double().T + bias.double()
+        for table in (None, draw(11, features)):
+            turns = 0 if table is None else table.double()[torch.arange(count, device=where) % 11]
+            found = kernels.multiply(rows, kernels.split(rows), weight, split(weight), bias, table)
+            check_close(found[others], (exact + turns)[others], MOST_LOST, "a product")
+            check_close(found[7], exact[7], MOST_LOST_ALONE, "a product of large numbers")
     return kernels
 
 

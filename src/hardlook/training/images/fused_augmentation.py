@@ -37,7 +37,7 @@ def augment_at_once(
     same = all(one.device == images.device for one in (rows, corner, mirrored, factors, order))
     if not (usable and same and 0 < size <= LARGEST) or is_observed() or (kernel := find_kernel(images.device)) is None:
         return None
-    result = torch.empty((len(rows), size, size, 3), device=images.device)
+    result = torch.empty((len(rows), size, size, 3), device=images.device, dtype=torch.float32)
     if len(rows):
         with on_device_of(images):
             _launch(kernel, images, size, rows, corner, mirrored, factors, order, result)
@@ -93,12 +93,13 @@ def _try_images(where: torch.device) -> Any:
     """The kernel, whose numbers of random images are those of torch."""
     kernel, random = build_kernel(), torch.Generator(where).manual_seed(0)
     orders = torch.tensor(list(permutations(range(3))), device=where)
-    count, stored, size = len(orders), 9, 7
+    # As MetaCoCo's: crops of 84 out of 96 pixels.
+    count, stored, size = len(orders), 96, 84
     images = torch.randint(256, (count, stored, stored, 3), generator=random, device=where, dtype=torch.uint8)
     rows = torch.arange(count, device=where)
-    corner = torch.tensor([[0, 2], [1, 1], [2, 0]], device=where).repeat(2, 1)
+    corner = torch.tensor([[0, 12], [7, 6], [12, 0]], device=where).repeat(2, 1)
     mirrored = rows % 2 == 0
-    factors = torch.rand((count, 3), generator=random, device=where) + 0.5
+    factors = torch.rand((count, 3), generator=random, device=where, dtype=torch.float32) + 0.5
     result = images.new_empty((count, size, size, 3), dtype=torch.float32)
     _launch(kernel, images, size, rows, corner, mirrored, factors, orders, result)
     cut = torch.stack(

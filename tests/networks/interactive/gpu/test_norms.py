@@ -122,6 +122,31 @@ def test_levels_are_enlarged_and_merged(by_kernel, sizes, channels, dtype):
     check(found, exact, torch.float32 if in_float32 else dtype, None if in_float32 else 2 * ROUNDING[dtype])
 
 
+@pytest.mark.parametrize("by_kernel", BY)
+def test_a_pixel_without_a_number_has_no_logit(by_kernel):
+    """As by torch, whose ReLU of NaN is NaN."""
+    levels = draw_levels([(4, 4), (2, 2), (1, 1), (1, 1)], 16, torch.float32)
+    levels[0][0, 1, 2, 3] = torch.nan
+    kernels = build_kernels() if by_kernel else None
+    found = merge_levels(levels, torch.ones(16, device=DEVICE), torch.zeros(1, device=DEVICE), kernels=kernels)
+    assert found.isnan().nonzero().tolist() == [[0, 1, 2]]
+
+
+@NEEDS_TRITON
+def test_weights_may_be_a_part_of_others():
+    kernels, x = build_kernels(), torch.randn(2, 7, 10, device=DEVICE)
+    layer, group, apart = nn.LayerNorm(10, device=DEVICE), nn.GroupNorm(1, 10, device=DEVICE), torch.randn(10, 2, 2)
+    for norm in (layer, group):
+        norm.weight.data, norm.bias.data = apart.to(DEVICE)[:, 0, 0], apart.to(DEVICE)[:, 1, 1]
+        assert not norm.weight.is_contiguous() and not norm.bias.is_contiguous()
+    check(normalise_group(x, group, gelu=False, kernels=kernels), group_norm(x, group, False), x.dtype)
+    exact = functional.layer_norm(x.double(), (10,), layer.weight.double(), layer.bias.double(), layer.eps)
+    check(add_and_normalise(x, None, layer, x.dtype, kernels=kernels)[1], exact, x.dtype)
+    levels, weight = draw_levels([(4, 4), (2, 2), (1, 1), (1, 1)], 10, x.dtype), layer.bias
+    bias = torch.zeros(1, device=DEVICE)
+    check(merge_levels(levels, weight, bias, kernels=kernels), merge(levels, weight, bias), x.dtype)
+
+
 @NEEDS_TRITON
 def test_nothing_beside_the_rows_is_read_or_written(monkeypatch):
     """A NaN that is read would show in the result even where its factor is 0."""

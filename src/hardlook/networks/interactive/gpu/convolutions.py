@@ -55,24 +55,27 @@ def _try_maps(where: torch.device) -> ConvolutionKernels:
     kernels, random = build_kernels(), torch.Generator(where).manual_seed(0)
 
     def draw(*shape: int) -> Tensor:
-        return torch.randn(shape, generator=random, device=where)
+        return torch.randn(shape, generator=random, device=where, dtype=torch.float32)
 
     size = (9, 11)
     frame = Frame(torch.tensor([[9, 11], [7, 5]], device=where), size)
-    # Every tile of `choose_tiles`; kernels of 1 x 1 and 3 x 3, both strides, with and without what is added.
+    # Every tile of `choose_tiles`; kernels of 1 x 1 and 3 x 3, both strides, with what is added or with a shift.
     for number, tiles in enumerate(TILES):
         inputs, outputs, side, stride = (20, 36, 1, 1) if number % 3 == 2 else (36, 40, 3, 1 + number % 3)
         x = frame.clear(draw(2, inputs, *size))
         plain = nn.Conv2d(inputs, outputs, side, stride, side // 2, device="meta")
         layer = pack(draw(outputs, inputs, side, side), draw(outputs), plain, 4)
         wide = pack(layer.weight.double(), layer.bias.double(), plain, 4)
-        exact = convolve(x.double(), wide, frame, slope=0.1)
-        added = None if number % 2 else draw(*exact.shape)
-        if added is not None:
-            exact = convolve(x.double(), wide, frame, slope=0.1, added=added.double())
+        added: Tensor | None = None
+        shift: Tensor | None = draw(2, outputs)
+        if number % 2 == 0:
+            added, shift = draw(*convolve(x.double(), wide, frame).shape), None
+        more: dict[str, Any] = {"added": added, "shift": shift}
+        wide_more: dict[str, Any] = {name: None if one is None else one.double() for name, one in more.items()}
+        exact = convolve(x.double(), wide, frame, slope=0.1, **wide_more)
         # Rounding is off by 3e-4, operands that are cut off by 7e-4.
         for rounds, most in ((False, 1e-5), (True, 5e-4)):
-            found = convolve(x, layer, frame, slope=0.1, added=added, kernels=kernels, rounds=rounds, tiles=tiles)
+            found = convolve(x, layer, frame, slope=0.1, kernels=kernels, rounds=rounds, tiles=tiles, **more)
             check_close(found, exact, most, "a convolution")
     small, halved = (5, 6), frame.clear(draw(2, 20, *size))[:, :, ::2, ::2]
     added = draw(2, 20, *size)

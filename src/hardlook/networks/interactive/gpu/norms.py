@@ -50,7 +50,7 @@ def _try_norms(where: torch.device) -> NormKernels:
     kernels, random = build_kernels(), torch.Generator(where).manual_seed(0)
 
     def draw(*shape: int) -> Tensor:
-        return torch.randn(shape, generator=random, device=where)
+        return torch.randn(shape, generator=random, device=where, dtype=torch.float32)
 
     def give(norm: nn.Module) -> tuple[Any, Any]:
         for parameter in norm.parameters():
@@ -58,8 +58,9 @@ def _try_norms(where: torch.device) -> NormKernels:
         return norm, copy.deepcopy(norm).double()
 
     most = 1e-5
-    group, exact_group = give(nn.GroupNorm(1, 24, device=where))
-    layer, exact_layer = give(nn.LayerNorm(24, device=where))
+    # With a small epsilon its absence would pass for rounding.
+    group, exact_group = give(nn.GroupNorm(1, 24, eps=0.1, device=where, dtype=torch.float32))
+    layer, exact_layer = give(nn.LayerNorm(24, eps=0.1, device=where, dtype=torch.float32))
     rows, added = draw(2, 300, 24) + 3, draw(2, 300, 24)  # more than a block of numbers
     for gelu in (True, False):
         found = normalise_group(rows, group, gelu=gelu, kernels=kernels)
@@ -113,8 +114,8 @@ def _normalise_by_kernels(
             x,
             means,
             squares,
-            norm.weight,
-            norm.bias,
+            norm.weight.contiguous(),
+            norm.bias.contiguous(),
             found,
             total,
             x.shape[2],
@@ -207,8 +208,8 @@ def add_and_normalise(
         kernels.add_and_normalise[(x.numel() // channels,)](
             x,
             x if added is None else added.contiguous(),
-            norm.weight,
-            norm.bias,
+            norm.weight.contiguous(),
+            norm.bias.contiguous(),
             total,
             result,
             channels,
@@ -258,7 +259,7 @@ def merge_levels(levels: list[Tensor], weight: Tensor, bias: Tensor, *, kernels:
     with on_device_of(finest):
         kernels.merge[(-(-pixels // tall),)](
             *(level.contiguous() for level in levels),
-            weight,
+            weight.contiguous(),
             bias,
             logits,
             *(side for level in levels[1:] for side in level.shape[1:3]),
@@ -330,5 +331,6 @@ def _merge(  # type: ignore[no-untyped-def]
             place = ((start + at_row * columns + at_column) * channels)[:, None] + channel[None, :]
             total += share * tl.load(source + place, mask=kept, other=0.0).to(tl.float32)
     factor = tl.load(weight + channel, mask=channel < channels, other=0.0).to(tl.float32)
-    found = tl.sum(tl.maximum(total, 0.0) * factor[None, :], 1) + tl.load(bias).to(tl.float32)
+    # ReLU of NaN is NaN, the maximum of NaN and 0 would be 0.
+    found = tl.sum(tl.where(total < 0, 0.0, total) * factor[None, :], 1) + tl.load(bias).to(tl.float32)
     tl.store(logits + pixel, found, mask=pixel < count)
