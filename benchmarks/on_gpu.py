@@ -1,16 +1,19 @@
 """Measurements of the kernels for GPUs and of the networks that use them, each in its own process with a time limit.
 
   python benchmarks/on_gpu.py --out measured
-  python benchmarks/on_gpu.py --out measured --seconds 540 --only trials rclicks maml
+  python benchmarks/on_gpu.py --out measured --seconds 520 --only trials rclicks maml
 
-What each printed goes to `OUT/NAME.txt` while it runs, so that nothing is lost if the machine is taken away. With
-`--seconds` what would begin after them is left out, and what runs then is stopped. The table at the end says how each
-ended. Needs torch, numpy, transformers, safetensors and Fabric; docs/benchmarks.md has the figures and targets.
+What each printed goes to `OUT/measured.txt` while it runs, one after the other, each with a line that says how it
+ended: nothing is lost if the machine is taken away. What was there before is kept. With `--seconds` what would begin
+after them is left out, and what runs then is stopped: give some seconds less than the machine gives. The scripts run
+with the package of this repository, installed or not. Needs torch, numpy, scipy, cachetools, transformers, safetensors
+and Fabric; docs/benchmarks.md has the figures and targets.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -56,28 +59,38 @@ def run_all(measurements: Mapping[str, Measurement], out: Path, seconds: float |
     out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     rows = []
-    for name, one in measurements.items():
-        left = one.limit if seconds is None else min(one.limit, seconds - (time.monotonic() - started))
-        if left <= 0:
-            rows.append((name, "left out: the time was used up"))
-            continue
-        print(f"{name}: {' '.join(one.arguments)}", flush=True)
-        before = time.monotonic()
-        with (out / f"{name}.txt").open("wb") as file:
+    paths = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    with (out / "measured.txt").open("ab") as file:
+
+        def write(line: str) -> None:
+            print(line, flush=True)
+            file.write(f"{line}\n".encode())
+            file.flush()
+
+        for name, one in measurements.items():
+            left = one.limit if seconds is None else min(one.limit, seconds - (time.monotonic() - started))
+            if left <= 0:
+                rows.append((name, "left out: the time was used up"))
+                continue
+            write(f"== {name}: {' '.join(one.arguments)}")
+            before = time.monotonic()
             command = [sys.executable, "-u", *one.arguments]
             try:
-                done = subprocess.run(command, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, timeout=left)
+                done = subprocess.run(
+                    command, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT, timeout=left
+                )
                 ending = "done" if done.returncode == 0 else f"exit status {done.returncode}"
             except subprocess.TimeoutExpired:
                 ending = "stopped: it took too long"
-        rows.append((name, f"{ending}, {time.monotonic() - before:.0f} s"))
-        print(f"  {rows[-1][1]}", flush=True)
+            rows.append((name, f"{ending}, {time.monotonic() - before:.0f} s"))
+            write(f"== {name} {rows[-1][1]}")
     return rows
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="folder for what each printed")
+    parser.add_argument("--out", type=Path, required=True, help="folder for measured.txt, what all printed")
     parser.add_argument("--seconds", type=float, help="that all may take together")
     parser.add_argument("--only", nargs="+", choices=ALL, metavar="NAME", help=f"of {', '.join(ALL)}")
     chosen = parser.parse_args(arguments)

@@ -104,7 +104,9 @@ def run_trials() -> bool:
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             kernels = trial()
-        reasons = [str(one.message) for one in found] or ["Triton is not installed, or the kernels are switched off"]
+        reasons = [str(one.message) for one in found] or [
+            "no Triton, a GPU before Ampere, or the kernels are switched off"
+        ]
         passed = passed and kernels is not None
         print(f"{name:<30}", f"{time.perf_counter() - started:.1f} s" if kernels is not None else "; ".join(reasons))
     return passed

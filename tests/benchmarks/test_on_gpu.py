@@ -1,3 +1,6 @@
+import os
+import re
+
 import pytest
 
 import on_gpu
@@ -13,9 +16,20 @@ def test_each_ends_as_it_does_and_its_output_is_kept(tmp_path):
     }
     rows = run_all({name: measurements[name] for name in ("good", "bad", "slow")}, tmp_path)
     assert [ending.partition(", ")[0] for _, ending in rows] == ["done", "exit status 3", "stopped: it took too long"]
-    assert [(tmp_path / f"{name}.txt").read_text() for name, _ in rows] == ["7\n", "so far\n", "begun\n"]
+    kept = (tmp_path / "measured.txt").read_text()
+    assert re.findall(r"^== (\w+) ([a-z ]+\d?)|^([^=].*)$", kept, re.MULTILINE) == [
+        ("", "", "7"), ("good", "done", ""), ("", "", "so far"), ("bad", "exit status 3", ""), ("", "", "begun"),
+        ("slow", "stopped", ""),
+    ]  # fmt: skip
     assert run_all({"late": measurements["late"]}, tmp_path, seconds=0) == [("late", "left out: the time was used up")]
-    assert not (tmp_path / "late.txt").exists()
+    assert (tmp_path / "measured.txt").read_text() == kept
+
+
+def test_the_scripts_find_the_package_of_this_repository(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "other"))
+    run_all({"path": Measurement(("-c", "import os; print(os.environ['PYTHONPATH'])"), 60)}, tmp_path)
+    text = (tmp_path / "measured.txt").read_text()
+    assert f"\n{ROOT / 'src'}{os.pathsep}{tmp_path / 'other'}\n" in text
 
 
 @pytest.mark.parametrize("measurement", ALL.values(), ids=ALL)

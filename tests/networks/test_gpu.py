@@ -15,6 +15,8 @@ from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from torch import nn  # noqa: E402
 
+from hardlook.errors import RunWarning  # noqa: E402
+from hardlook.networks import gpu  # noqa: E402
 from hardlook.networks.gpu import (  # noqa: E402
     CudaGraphs,
     build_channel_norm,
@@ -295,16 +297,52 @@ def test_without_the_memory_to_record_the_function_is_called(recording, end):
     assert len(graphs._graphs) == 1 and recording.stream == "the usual one"
 
 
-def test_other_errors_of_a_recording_are_raised(recording):
+def test_what_cannot_be_recorded_is_called_with_one_warning(recording, monkeypatch):
+    """A function that waits for the GPU, say; graphs of other shapes are used as before."""
+    renewed = []
+    monkeypatch.setattr(gpu, "renew_generator", renewed.append)
+
     def run(key, x):
-        if recording.graph is not None:
-            raise RuntimeError("illegal memory access")
-        return (x,)
+        if recording.graph is not None and len(x) > 1:
+            raise RuntimeError("operation not permitted when stream is capturing\nCUDA kernel errors might be")
+        return recording.double(key, x)
 
     graphs = CudaGraphs(run, warm_ups=1)
-    graphs("a", torch.zeros(1))
-    with pytest.raises(RuntimeError, match="illegal memory access"):
+    for _ in range(2):
         graphs("a", torch.zeros(1))
+    graphs("a", torch.zeros(2))
+    with pytest.warns(RunWarning, match=r"^calls are not replayed as CUDA graphs \(operation not permitted when"):
+        assert torch.equal(graphs("a", torch.ones(2))[0], torch.full((2,), 2.0))
+    for rows in (1, 2, 3, 3, 3):
+        assert torch.equal(graphs("a", torch.ones(rows))[0], torch.full((rows,), 2.0))
+    assert len(recording.given) == 2 and len(graphs._graphs) == 1 and recording.stream == "the usual one"
+    assert renewed == [torch.device("cpu")]
+
+
+def test_errors_of_the_function_itself_are_raised(recording):
+    def run(key, x):
+        raise ValueError("no such key")
+
+    graphs = CudaGraphs(run, warm_ups=0)
+    with pytest.raises(ValueError, match="no such key"):
+        graphs("a", torch.zeros(1))
+
+
+def test_graphs_make_room_for_a_call_without_the_memory(recording, monkeypatch):
+    emptied = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: emptied.append(len(graphs._graphs)))
+
+    def run(key, x):
+        if len(x) == 3 or (len(x) == 2 and graphs._graphs):
+            raise torch.cuda.OutOfMemoryError("out of memory")
+        return recording.double(key, x)
+
+    graphs = CudaGraphs(run, warm_ups=1)
+    for rows in (1, 1, 1, 2, 2, 2, 1, 1, 1):
+        assert torch.equal(graphs("a", torch.ones(rows))[0], torch.full((rows,), 2.0))
+    assert emptied == [0] and len(recording.given) == 1 and not graphs._graphs
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        graphs("a", torch.ones(3))
 
 
 def test_a_graph_that_made_room_is_recorded_only_after_further_calls(recording):

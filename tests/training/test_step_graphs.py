@@ -16,6 +16,7 @@ from torch import nn  # noqa: E402
 
 from hardlook.errors import RunError, RunWarning  # noqa: E402
 from hardlook.networks.few_shot.catalogue import find_method, list_methods  # noqa: E402
+from hardlook.training import step_graphs  # noqa: E402
 from hardlook.training.checkpoint import read_weights  # noqa: E402
 from hardlook.training.devices import open_fabric  # noqa: E402
 from hardlook.training.few_shot import EpisodeRows, FewShotData, FewShotTrainee, train_few_shot  # noqa: E402
@@ -521,3 +522,28 @@ def test_a_recording_that_draws_on_the_processor_or_fails_leaves_no_trace(record
     assert torch.equal(torch.get_rng_state(), before)
     assert all(one.grad is None for one in network.parameters())
     assert recording == (["the usual one"] if fails else [])
+
+
+def test_after_a_failed_recording_earlier_steps_are_recorded_anew(monkeypatch):
+    """The generator gets another state, which seeds set; what was recorded before draws from the old one."""
+    renewed = []
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(step_graphs, "renew_generator", renewed.append)
+    network, step = make_steps()
+    network[2].p = 0.0
+    graphs = Replaying(step, network)
+    record = graphs._record
+
+    def fail(batch):
+        if len(batch["rows"]) == 6:
+            return record(batch)
+        graphs._forget_recording()
+        return None
+
+    monkeypatch.setattr(graphs, "_record", fail)
+    for rows in (6, 6, 6, 6, 5, 5, 5, 5, 6, 5):
+        network.zero_grad(set_to_none=True)
+        graphs({"rows": torch.randn(rows, 4)})
+    assert graphs.recorded == 2 and renewed == [torch.device("cuda", 0)]
+    assert [one is None for one in graphs._known.values()] == [True, False]

@@ -11,11 +11,15 @@ import copy
 import functools
 import os
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hardlook.errors import RunWarning
+
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor, nn
 
 
@@ -232,6 +236,22 @@ def _multiplying_by_newer_names(rounded: bool, benchmark: bool, deterministic: b
             setattr(one, name, value)
 
 
+def renew_generator(device: torch.device) -> None:
+    """Give torch's generator of a GPU a new state with the same numbers to come.
+
+    After a recording that has failed the old one may still say that it is recorded (its `capturing_`), and drawing from
+    it would be an error. Graphs that were recorded before draw from the old state.
+    """
+    import torch
+
+    if device.type != "cuda":
+        return
+    own = torch.cuda.default_generators[device.index]
+    fresh = torch.Generator(device)
+    fresh.set_state(own.get_state())
+    own.graphsafe_set_state(fresh.graphsafe_get_state())
+
+
 class CudaGraphs:
     """A function of CUDA tensors, replayed as one CUDA graph per combination of shapes.
 
@@ -239,7 +259,8 @@ class CudaGraphs:
     the same `key` and shapes run as usual; the next one is recorded, and later ones are replayed: the same kernels on
     the same shapes, so the same bits. At most `most` graphs are kept, the latest used; they share their memory. Under a
     dispatch mode such as torch's FLOP counter, and for shapes whose recording ran out of memory, the function is called
-    instead. Threads take turns. A copy starts without graphs.
+    instead. So it is from then on where a recording fails otherwise, with a warning, and where a call runs out of
+    memory, without the graphs, which keep theirs. Threads take turns. A copy starts without graphs.
     """
 
     _recording = threading.RLock()
@@ -250,6 +271,7 @@ class CudaGraphs:
         self._uses: dict[Hashable, int] = {}
         self._graphs: OrderedDict[Hashable, tuple[Any, list[Tensor | None], tuple[Tensor, ...]]] = OrderedDict()
         self._too_large: set[Hashable] = set()
+        self._records = True
         self._captures: dict[Any, tuple[Any, Any]] = {}
         self._last: Any = None
         self._lock = threading.RLock()
@@ -259,21 +281,32 @@ class CudaGraphs:
 
     def __call__(self, key: Hashable, *inputs: Tensor | None) -> tuple[Tensor, ...]:
         """The function of `key` and the inputs; an input may be None."""
+        import torch
+
         if is_observed():
             return self._function(key, *inputs)
         shapes = tuple(None if one is None else (tuple(one.shape), one.dtype, one.device) for one in inputs)
         place = (key, shapes)
         with self._lock:
-            if not self._has_graph(place, key, inputs):
+            try:
+                if self._has_graph(place, key, inputs):
+                    return self._replay(place, inputs)
                 return self._function(key, *inputs)
-            return self._replay(place, inputs)
+            except torch.cuda.OutOfMemoryError:
+                if not self._graphs:
+                    raise
+            # Outside of the handler, which keeps what the failed call has computed.
+            self._records = False
+            self._graphs.clear()
+            torch.cuda.empty_cache()
+            return self._function(key, *inputs)
 
     def _has_graph(self, place: Hashable, key: Hashable, inputs: tuple[Tensor | None, ...]) -> bool:
         """Whether there is one, which is recorded now if it is time."""
         import torch
 
-        if place in self._graphs:
-            return True
+        if place in self._graphs or not self._records:
+            return place in self._graphs
         self._uses[place] = self._uses.get(place, 0) + 1
         if len(self._uses) > 16 * self._most:  # shapes that seldom come back
             del self._uses[next(one for one in self._uses if one != place and one not in self._graphs)]
@@ -283,9 +316,13 @@ class CudaGraphs:
             self._record(place, key, inputs)
         except RuntimeError as error:
             # The end of a recording that has failed may fail, too.
-            if not any(isinstance(one, torch.cuda.OutOfMemoryError) for one in (error, error.__context__)):
-                raise
-            self._too_large.add(place)
+            if any(isinstance(one, torch.cuda.OutOfMemoryError) for one in (error, error.__context__)):
+                self._too_large.add(place)
+            else:
+                self._records = False
+                reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+                warnings.warn(f"calls are not replayed as CUDA graphs ({reason})", RunWarning, stacklevel=4)
+            renew_generator(next(one.device for one in inputs if one is not None))
         return place in self._graphs
 
     def _replay(self, place: Hashable, inputs: tuple[Tensor | None, ...]) -> tuple[Tensor, ...]:

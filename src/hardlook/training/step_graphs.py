@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from hardlook.errors import RunError, RunWarning
-from hardlook.networks.gpu import is_switched_off
+from hardlook.networks.gpu import is_switched_off, renew_generator
 
 WARM_UPS = 3
 """Steps of a shape that run as they are before one is recorded: kernels are compiled and chosen in them."""
@@ -196,11 +196,9 @@ class StepGraphs:
     def _forget_recording(self) -> None:
         self._clear_gradients()
         torch.cuda.synchronize()
-        # The generator's state still says that it is recorded (its `capturing_`): it gets another.
-        device = torch.cuda.current_device()
-        own = torch.cuda.default_generators[device]
-        fresh = torch.Generator(torch.device("cuda", device)).manual_seed(own.initial_seed())
-        own.graphsafe_set_state(fresh.graphsafe_get_state())
+        renew_generator(torch.device("cuda", torch.cuda.current_device()))
+        # Earlier graphs draw from the generator's old state, which no seed reaches: they are recorded anew.
+        self._known = {key: recorded for key, recorded in self._known.items() if recorded is None}
 
     def _clear_gradients(self) -> None:
         for parameter in self._parameters:
