@@ -120,4 +120,4 @@ def test_maps_have_the_type_that_is_asked_for_and_statistics_float32(dtype):
     tangent = operations.run_tangent(block, None, weight, weight, norm, 0.0)
     maps = [patches, block.y, block.pooled, block.kept, moved, tangent.y, tangent.pooled, tangent.kept]
     assert {one.dtype for one in maps} == {dtype}
-    assert {one.dtype for one in (block.found, tangent.moments)} == {torch.float32}
+    assert {one.dtype for one in (block.statistics, tangent.moments)} == {torch.float32}

@@ -61,7 +61,7 @@ def test_every_operation_is_that_of_torch(case, monkeypatch):
     block = operations.run(maps, weight, norm, EPSILON, SLOPE)
     expected = plain.run(maps.double(), wide_weight, wide_norm, EPSILON, SLOPE)
     assert torch.equal(block.chosen, expected.chosen)
-    for name in ("y", "found", "pooled", "kept"):
+    for name in ("y", "statistics", "pooled", "kept"):
         check(getattr(block, name), getattr(expected, name))
 
     results = [torch.full_like(rows[0], torch.nan) for _ in range(2)]
@@ -145,4 +145,4 @@ def test_sums_have_float32_whatever_torch_makes_by_default():
         found = operations.run(inputs, weight, norm, EPSILON, SLOPE)
     finally:
         torch.set_default_dtype(before)
-    assert torch.equal(found.found, expected.found) and torch.equal(found.pooled, expected.pooled)
+    assert torch.equal(found.statistics, expected.statistics) and torch.equal(found.pooled, expected.pooled)

@@ -190,7 +190,7 @@ class Pass:
     def features(self) -> Tensor:
         """(tasks, n, d) in the type of the statistics; all channels of a pixel, then those of the next."""
         last = self.blocks[-1]
-        return last.pooled.flatten(2).to(last.found.dtype)
+        return last.pooled.flatten(2).to(last.statistics.dtype)
 
 
 class TaskRows:
@@ -268,12 +268,12 @@ class TaskRows:
         rounded, gradient = rows.to(last.dtype), gradient.to(last.dtype).reshape(last.shape)
         for number in (3, 2, 1, 0):
             layer, block = self.layers[number], passed.blocks[number]
-            moved = operations.go_back(block, gradient, layer.slope, layer.view_norm(result))
-            operations.weigh(block.inputs, moved, layer.view_weight(result))
+            dy = operations.go_back(block, gradient, layer.slope, layer.view_norm(result))
+            operations.weigh(block.inputs, dy, layer.view_weight(result))
             if number:
-                gradient = operations.transpose(moved, layer.view_weight(rounded))
+                gradient = operations.transpose(dy, layer.view_weight(rounded))
             else:
-                block.moved = None  # nothing else needs the largest of all maps
+                block.dy = None  # nothing else needs the largest of all maps
 
     def differentiate(
         self, operations: Operations, patches: Tensor, rows: Tensor, targets: Tensor
@@ -315,7 +315,7 @@ class TaskRows:
         gradient = gradient.to(dtype).reshape(maps.shape)
         for number in (3, 2, 1, 0):
             layer, block = self.layers[number], passed.blocks[number]
-            moved = operations.go_back_tangent(
+            dy = operations.go_back_tangent(
                 block,
                 tangents[number],
                 gradient,
@@ -325,10 +325,10 @@ class TaskRows:
                 layer.view_norm(result),
             )
             before = tangents[number - 1].pooled if number else None
-            operations.weigh_tangent(block, before, moved, layer.view_weight(result))
+            operations.weigh_tangent(block, before, dy, layer.view_weight(result))
             if number:
                 weights = layer.view_weight(rounded), layer.view_weight(direction_rounded)
-                gradient = operations.transpose_tangent(block, moved, *weights)
+                gradient = operations.transpose_tangent(block, dy, *weights)
         return result
 
     def _differentiate_linear_along(

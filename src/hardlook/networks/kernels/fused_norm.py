@@ -28,6 +28,7 @@ from torch.nn import functional
 from torch.nn.modules.module import _has_any_global_hook
 
 from hardlook.networks.gpu import is_observed
+from hardlook.networks.kernels import triton_kernels
 from hardlook.networks.kernels.triton_kernels import check_close, compile_kernels, on_device_of, try_kernels
 
 PARTS = 1024
@@ -169,13 +170,13 @@ class _Function(torch.autograd.Function):
         kernels = find_kernels(maps.device)
         assert kernels is not None
         with on_device_of(maps):
-            found = [
+            statistics = [
                 kernels.find_statistics(*given) for given in zip(inputs, norms, weights, offsets, shifts, strict=False)
             ]
-            result, chosen, kept = kernels.write_result(inputs, found, slope, pool)
+            result, chosen, kept = kernels.write_result(inputs, statistics, slope, pool)
         context.slope, context.pool, context.count = slope, pool, len(norms)
         context.shift_dtype = None if shift is None else shift.dtype
-        context.save_for_backward(chosen, *found, *inputs, *kept)
+        context.save_for_backward(chosen, *statistics, *inputs, *kept)
         return result
 
     @staticmethod
@@ -183,21 +184,21 @@ class _Function(torch.autograd.Function):
     def backward(context, gradient):  # type: ignore[no-untyped-def]
         count = context.count
         chosen, *saved = context.saved_tensors
-        found: list[Any] = saved[:count]
+        statistics: list[Any] = saved[:count]
         # Hooks that move saved tensors elsewhere and back may give them another layout.
         gradient, chosen, *rest = (one if one is None else _lay_out(one) for one in (gradient, chosen, *saved[count:]))
         inputs: list[Any] = rest[:count]
         kernels = find_kernels(gradient.device)
         assert kernels is not None
         with on_device_of(gradient):
-            moved, sums = kernels.write_gradients(
-                inputs, found, gradient, chosen, rest[count:], context.slope, context.pool
+            gradients, sums = kernels.write_gradients(
+                inputs, statistics, gradient, chosen, rest[count:], context.slope, context.pool
             )
         # That of a bias in front of a normalisation is 0. Both offsets have one gradient, but memory of their own:
         # clipping and loss scaling multiply each in place.
         none = None if context.shift_dtype is None else sums.new_zeros(sums.shape[1], dtype=context.shift_dtype)
-        second = (moved[1], sums[2], sums[0].clone()) if count == 2 else (None, None, None)
-        return moved[0], sums[1], sums[0], none, *second, None, None, None
+        second = (gradients[1], sums[2], sums[0].clone()) if count == 2 else (None, None, None)
+        return gradients[0], sums[1], sums[0], none, *second, None, None, None
 
 
 def _pick_width(channels: int) -> int:
@@ -237,13 +238,13 @@ def _try_blocks(where: torch.device) -> Kernels:
                 norm.bias.copy_(draw(channels))
             exact = [copy.deepcopy(norm).double() for norm in norms]
             shifts = [draw(channels), None][:count]
-            found = [
+            statistics = [
                 kernels.find_statistics(one, norm, norm.weight, norm.bias, shift)
                 for one, norm, shift in zip(inputs, norms, shifts, strict=True)
             ]
-            result, chosen, kept = kernels.write_result(inputs, found, slope, pool)
+            result, chosen, kept = kernels.write_result(inputs, statistics, slope, pool)
             gradient = _lay_out(draws[-1][:, :, : result.shape[2], : result.shape[3]].to(dtype))
-            moved, sums = kernels.write_gradients(inputs, found, gradient, chosen, kept, slope, pool)
+            gradients, sums = kernels.write_gradients(inputs, statistics, gradient, chosen, kept, slope, pool)
             with torch.enable_grad():
                 leaves = [one.double().requires_grad_() for one in inputs]
                 moved_leaves = [
@@ -256,7 +257,7 @@ def _try_blocks(where: torch.device) -> Kernels:
                 weights = [norm.weight for norm in exact]
                 back = torch.autograd.grad(wide, [*leaves, exact[0].bias, *weights], gradient.double())
             check_close(result, wide.detach(), most, "a normalised map")
-            for one, other in zip((*moved, *sums), back, strict=True):
+            for one, other in zip((*gradients, *sums), back, strict=True):
                 check_close(one, other, most, "a gradient")
             for norm, wide_norm in zip(norms, exact, strict=True):
                 for one, other in zip(norm.buffers(), wide_norm.buffers(), strict=True):
@@ -280,6 +281,7 @@ class Kernels:
                 _collect_gradients,
                 _add_parts,
                 _spread,
+                called=(triton_kernels.load_statistics,),
                 varying=("rows", "chunk", "parts", "cells", "tiles", "height", "width"),
             )
         )
@@ -287,7 +289,7 @@ class Kernels:
     def find_statistics(
         self, maps: Tensor, norm: nn.BatchNorm2d, weight: Tensor, offset: Tensor, shift: Tensor | None
     ) -> Tensor:
-        """(4, C): mean, 1 / deviation, scale and offset of a normalisation, whose running statistics are moved."""
+        """(4, C): mean, 1 / deviation, scale and offset of a normalisation, whose running statistics go on."""
         count, channels, height, width = maps.shape
         rows = count * height * width
         parts, chunk = _split(rows)
@@ -296,13 +298,13 @@ class Kernels:
         self._collect[(channels // block, parts)](
             maps, partial, rows, chunk, parts, channels=channels, rows_of_tile=ROWS, block=block, num_warps=4
         )
-        found = maps.new_empty((4, channels), dtype=torch.float32)
+        statistics = maps.new_empty((4, channels), dtype=torch.float32)
         # A layer may have statistics that it neither reads nor moves.
         tracked = norm.track_running_stats
         self._finish[(channels // 16,)](
             maps,
             partial,
-            found,
+            statistics,
             weight,
             offset,
             shift,
@@ -318,10 +320,10 @@ class Kernels:
             all_parts=parts,
             num_warps=8,
         )
-        return found
+        return statistics
 
     def write_result(
-        self, inputs: list[Tensor], found: list[Tensor], slope: float, pool: bool
+        self, inputs: list[Tensor], statistics: list[Tensor], slope: float, pool: bool
     ) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
         """The result, of each of its values the pixel that it comes from, and the inputs' values there."""
         maps, two = inputs[0], len(inputs) == 2
@@ -339,8 +341,8 @@ class Kernels:
         self._apply[(-(-cells // CELLS[pool]), channels // block)](
             maps,
             inputs[1] if two else None,
-            found[0],
-            found[1] if two else None,
+            statistics[0],
+            statistics[1] if two else None,
             result,
             chosen,
             kept[0],
@@ -360,7 +362,7 @@ class Kernels:
     def write_gradients(
         self,
         inputs: list[Tensor],
-        found: list[Tensor],
+        statistics: list[Tensor],
         gradient: Tensor,
         chosen: Tensor | None,
         kept: list[Tensor | None],
@@ -380,8 +382,8 @@ class Kernels:
             gradient,
             values[0],
             second,
-            found[0],
-            found[1] if two else None,
+            statistics[0],
+            statistics[1] if two else None,
             partial,
             cells,
             chunk,
@@ -396,7 +398,7 @@ class Kernels:
         self._add_parts[(channels // 16, 1 + len(inputs))](
             partial, sums, channels=channels, block=16, all_parts=parts, num_warps=8
         )
-        moved = [torch.empty_like(one, memory_format=torch.channels_last) for one in inputs]
+        gradients = [torch.empty_like(one, memory_format=torch.channels_last) for one in inputs]
         # Pixels that no cell of the result covers, at the lower and the right edge, have a gradient as well.
         tiles = count * (-(-height // 2)) * (-(-width // 2)) if pool else cells
         self._spread[(-(-tiles // CELLS[pool]), channels // block)](
@@ -406,11 +408,11 @@ class Kernels:
             second,
             maps,
             inputs[1] if two else None,
-            found[0],
-            found[1] if two else None,
+            statistics[0],
+            statistics[1] if two else None,
             sums,
-            moved[0],
-            moved[1] if two else None,
+            gradients[0],
+            gradients[1] if two else None,
             tiles,
             height,
             width,
@@ -422,7 +424,7 @@ class Kernels:
             pool=pool,
             num_warps=4,
         )
-        return moved, sums
+        return gradients, sums
 
 
 # The kernels read maps as rows (a pixel of an image each) of C channels. Everything is computed in float32.
@@ -470,7 +472,7 @@ def _collect(  # type: ignore[no-untyped-def]
 def _finish(  # type: ignore[no-untyped-def]
     maps,
     partial,
-    found,
+    statistics,
     weight,
     offset,
     shift,
@@ -499,10 +501,10 @@ def _finish(  # type: ignore[no-untyped-def]
     variance = squares / total
     inverse = 1.0 / tl.sqrt(variance + epsilon)
     scale = tl.load(weight + channel).to(tl.float32) * inverse
-    tl.store(found + channel, mean)
-    tl.store(found + channels + channel, inverse)
-    tl.store(found + 2 * channels + channel, scale)
-    tl.store(found + 3 * channels + channel, tl.load(offset + channel).to(tl.float32))
+    tl.store(statistics + channel, mean)
+    tl.store(statistics + channels + channel, inverse)
+    tl.store(statistics + 2 * channels + channel, scale)
+    tl.store(statistics + 3 * channels + channel, tl.load(offset + channel).to(tl.float32))
     if running_mean is not None:
         if shift is not None:
             mean += tl.load(shift + channel).to(tl.float32)
@@ -517,8 +519,8 @@ def _finish(  # type: ignore[no-untyped-def]
 def _apply(  # type: ignore[no-untyped-def]
     maps,
     other,
-    found,
-    other_found,
+    statistics,
+    other_statistics,
     result,
     chosen,
     kept,
@@ -536,13 +538,10 @@ def _apply(  # type: ignore[no-untyped-def]
     cell = tl.program_id(0) * tile + tl.arange(0, tile)
     channel = tl.program_id(1) * block + tl.arange(0, block)
     inside = (cell < cells)[:, None]
-    mean = tl.load(found + channel)[None, :]
-    scale = tl.load(found + 2 * channels + channel)[None, :]
-    offset = tl.load(found + 3 * channels + channel)[None, :]
+    mean, _, scale, offset = triton_kernels.load_statistics(statistics, channel, channels)
     if other is not None:
-        other_mean = tl.load(other_found + channel)[None, :]
-        other_scale = tl.load(other_found + 2 * channels + channel)[None, :]
-        offset += tl.load(other_found + 3 * channels + channel)[None, :]
+        other_mean, _, other_scale, other_offset = triton_kernels.load_statistics(other_statistics, channel, channels)
+        offset += other_offset
     target = cell.to(tl.int64)[:, None] * channels + channel[None, :]
     if pool:
         rows_out, columns_out = height // 2, width // 2
@@ -585,8 +584,8 @@ def _collect_gradients(  # type: ignore[no-untyped-def]
     gradient,
     values,
     other_values,
-    found,
-    other_found,
+    statistics,
+    other_statistics,
     partial,
     cells,
     chunk,
@@ -601,15 +600,12 @@ def _collect_gradients(  # type: ignore[no-untyped-def]
     channel = tl.program_id(0) * block + tl.arange(0, block)
     first = part * chunk
     last = tl.minimum(first + chunk, cells)
-    mean = tl.load(found + channel)[None, :]
-    inverse = tl.load(found + channels + channel)[None, :]
-    scale = tl.load(found + 2 * channels + channel)[None, :]
-    offset = tl.load(found + 3 * channels + channel)[None, :]
+    mean, inverse, scale, offset = triton_kernels.load_statistics(statistics, channel, channels)
     if other_values is not None:
-        other_mean = tl.load(other_found + channel)[None, :]
-        other_inverse = tl.load(other_found + channels + channel)[None, :]
-        other_scale = tl.load(other_found + 2 * channels + channel)[None, :]
-        offset += tl.load(other_found + 3 * channels + channel)[None, :]
+        other_mean, other_inverse, other_scale, other_offset = triton_kernels.load_statistics(
+            other_statistics, channel, channels
+        )
+        offset += other_offset
         third = tl.zeros((block,), tl.float32)
     total = tl.zeros((block,), tl.float32)
     product = tl.zeros((block,), tl.float32)
@@ -617,17 +613,17 @@ def _collect_gradients(  # type: ignore[no-untyped-def]
         cell = start + tl.arange(0, rows_of_tile)
         inside = (cell < last)[:, None]
         place = cell.to(tl.int64)[:, None] * channels + channel[None, :]
-        moved = tl.load(gradient + place, mask=inside, other=0.0).to(tl.float32)
+        own = tl.load(gradient + place, mask=inside, other=0.0).to(tl.float32)
         value = tl.load(values + place, mask=inside, other=0.0).to(tl.float32) - mean
         score = value * scale + offset
         if other_values is not None:
             second = tl.load(other_values + place, mask=inside, other=0.0).to(tl.float32) - other_mean
             score += second * other_scale
-        moved = tl.where(score > 0, moved, tl.where(slope > 0, moved * slope, 0.0))
-        total += tl.sum(moved, 0)
-        product += tl.sum(moved * (value * inverse), 0)
+        own = tl.where(score > 0, own, tl.where(slope > 0, own * slope, 0.0))
+        total += tl.sum(own, 0)
+        product += tl.sum(own * (value * inverse), 0)
         if other_values is not None:
-            third += tl.sum(moved * (second * other_inverse), 0)
+            third += tl.sum(own * (second * other_inverse), 0)
     tl.store(partial + part * channels + channel, total)
     tl.store(partial + (parts + part) * channels + channel, product)
     if other_values is not None:
@@ -651,11 +647,11 @@ def _spread(  # type: ignore[no-untyped-def]
     other_values,
     maps,
     other,
-    found,
-    other_found,
+    statistics,
+    other_statistics,
     sums,
-    moved,
-    other_moved,
+    result,
+    other_result,
     tiles,
     height,
     width,
@@ -671,17 +667,14 @@ def _spread(  # type: ignore[no-untyped-def]
     channel = tl.program_id(1) * block + tl.arange(0, block)
     inside = cell < tiles
     count = rows.to(tl.float32)
-    mean = tl.load(found + channel)[None, :]
-    inverse = tl.load(found + channels + channel)[None, :]
-    scale = tl.load(found + 2 * channels + channel)[None, :]
-    offset = tl.load(found + 3 * channels + channel)[None, :]
+    mean, inverse, scale, offset = triton_kernels.load_statistics(statistics, channel, channels)
     first = (tl.load(sums + channel) / count)[None, :]
     second = (tl.load(sums + channels + channel) / count)[None, :]
     if other is not None:
-        other_mean = tl.load(other_found + channel)[None, :]
-        other_inverse = tl.load(other_found + channels + channel)[None, :]
-        other_scale = tl.load(other_found + 2 * channels + channel)[None, :]
-        offset += tl.load(other_found + 3 * channels + channel)[None, :]
+        other_mean, other_inverse, other_scale, other_offset = triton_kernels.load_statistics(
+            other_statistics, channel, channels
+        )
+        offset += other_offset
         third = (tl.load(sums + 2 * channels + channel) / count)[None, :]
     if pool:
         columns = (width + 1) // 2
@@ -714,9 +707,9 @@ def _spread(  # type: ignore[no-untyped-def]
             here = (inside & (2 * line + number // 2 < height) & (2 * column + number % 2 < width))[:, None]
             own = tl.where(index == number, from_here, 0.0)
         value = (tl.load(maps + place, mask=here, other=0.0).to(tl.float32) - mean) * inverse
-        result = scale * (own - first - value * second)
-        tl.store(moved + place, result.to(moved.dtype.element_ty), mask=here)
+        written = scale * (own - first - value * second)
+        tl.store(result + place, written.to(result.dtype.element_ty), mask=here)
         if other is not None:
             value = (tl.load(other + place, mask=here, other=0.0).to(tl.float32) - other_mean) * other_inverse
-            result = other_scale * (own - first - value * third)
-            tl.store(other_moved + place, result.to(other_moved.dtype.element_ty), mask=here)
+            written = other_scale * (own - first - value * third)
+            tl.store(other_result + place, written.to(other_result.dtype.element_ty), mask=here)

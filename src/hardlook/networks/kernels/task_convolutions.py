@@ -42,18 +42,18 @@ class Block:
     """What a block computes on its way forward, and then back.
 
     `y` (tasks, n, h, w, C), `pooled`, `chosen` and `kept` (tasks, n, h // 2, w // 2, C): its output, the pixel of each
-    window (0 to 3, row by row; uint8) and y there. `found` (tasks, 4, C): m, r, scale r and offset - m scale r.
-    `gradient` is that of `pooled`, `moved` is dy. Maps have one type, statistics float32 or more.
+    window (0 to 3, row by row; uint8) and y there. `statistics` (tasks, 4, C): m, r, scale r and offset - m scale r.
+    `gradient` is that of `pooled`, `dy` as above. Maps have one type, statistics float32 or more.
     """
 
     inputs: Tensor
     y: Tensor
-    found: Tensor
+    statistics: Tensor
     pooled: Tensor
     chosen: Tensor
     kept: Tensor
     gradient: Tensor | None = None
-    moved: Tensor | None = None
+    dy: Tensor | None = None
 
 
 @dataclass
@@ -84,10 +84,10 @@ class Operations(Protocol):
     def go_back(self, block: Block, gradient: Tensor, slope: float, sums: Tensor) -> Tensor:
         """From the gradient of the block's output, which the block keeps: dy, which it keeps too, and `sums`."""
 
-    def weigh(self, inputs: Tensor, moved: Tensor, result: Tensor) -> None:
+    def weigh(self, inputs: Tensor, dy: Tensor, result: Tensor) -> None:
         """Write the gradient of a convolution's weight."""
 
-    def transpose(self, moved: Tensor, weight: Tensor) -> Tensor:
+    def transpose(self, dy: Tensor, weight: Tensor) -> Tensor:
         """The gradient of a convolution's input."""
 
     def run_tangent(
@@ -113,10 +113,10 @@ class Operations(Protocol):
     ) -> Tensor:
         """From the tangent of the gradient of the block's output, and from `sums`: dy', and `sums_tangent`."""
 
-    def weigh_tangent(self, block: Block, inputs: Tensor | None, moved: Tensor, result: Tensor) -> None:
+    def weigh_tangent(self, block: Block, inputs: Tensor | None, dy: Tensor, result: Tensor) -> None:
         """Write the tangent of the gradient of the weight, from those of the input and of dy."""
 
-    def transpose_tangent(self, block: Block, moved: Tensor, weight: Tensor, weight_tangent: Tensor) -> Tensor:
+    def transpose_tangent(self, block: Block, dy: Tensor, weight: Tensor, weight_tangent: Tensor) -> Tensor:
         """The tangent of the gradient of the input."""
 
 
@@ -147,29 +147,29 @@ class TorchOperations:
         variance, mean = torch.var_mean(wide, (1, 2, 3), correction=0)
         inverse = (variance + epsilon).rsqrt()
         scale = norm[:, 1] * inverse
-        found = torch.stack([mean, inverse, scale, norm[:, 0] - mean * scale], 1)
-        best, chosen = _cut_windows(wide * _spread(scale) + _spread(found[:, 3])).max(0)
+        statistics = torch.stack([mean, inverse, scale, norm[:, 0] - mean * scale], 1)
+        best, chosen = _cut_windows(wide * _spread(scale) + _spread(statistics[:, 3])).max(0)
         pooled = torch.where(best > 0, best, best * slope).to(y.dtype)
-        return Block(inputs, y, found, pooled, chosen.to(torch.uint8), _choose(y, chosen))
+        return Block(inputs, y, statistics, pooled, chosen.to(torch.uint8), _choose(y, chosen))
 
     def go_back(self, block: Block, gradient: Tensor, slope: float, sums: Tensor) -> Tensor:
         """As in `Operations`."""
         block.gradient = gradient
         own = _activate_gradient(block, gradient, slope)
         sums[:, 0] = own.sum((1, 2, 3))
-        sums[:, 1] = (own * _normalise(block.kept, block.found)).sum((1, 2, 3))
-        block.moved = (_spread(block.found[:, 2]) * _centre(block, own, sums)).to(gradient.dtype)
-        return block.moved
+        sums[:, 1] = (own * _normalise(block.kept, block.statistics)).sum((1, 2, 3))
+        block.dy = (_spread(block.statistics[:, 2]) * _centre(block, own, sums)).to(gradient.dtype)
+        return block.dy
 
-    def weigh(self, inputs: Tensor, moved: Tensor, result: Tensor) -> None:
+    def weigh(self, inputs: Tensor, dy: Tensor, result: Tensor) -> None:
         """As in `Operations`."""
         for tap in range(result.shape[1]):
-            near, wide = (one.to(result.dtype) for one in (_shift(inputs, tap, result.shape[1]), moved))
+            near, wide = (one.to(result.dtype) for one in (_shift(inputs, tap, result.shape[1]), dy))
             result[:, tap] = torch.einsum("tnhwc,tnhwd->tcd", near, wide)
 
-    def transpose(self, moved: Tensor, weight: Tensor) -> Tensor:
+    def transpose(self, dy: Tensor, weight: Tensor) -> Tensor:
         """As in `Operations`."""
-        return _convolve(moved, weight.flip(1).mT)
+        return _convolve(dy, weight.flip(1).mT)
 
     def run_tangent(
         self,
@@ -184,14 +184,14 @@ class TorchOperations:
         y = _convolve(block.inputs, weight_tangent)
         if inputs is not None:
             y = y + _convolve(inputs, weight)
-        wide, found = y.to(block.found.dtype), block.found
-        products = _normalise(block.y, found) * wide
+        wide, statistics = y.to(block.statistics.dtype), block.statistics
+        products = _normalise(block.y, statistics) * wide
         moments = torch.stack([wide.mean((1, 2, 3)), products.mean((1, 2, 3))], 1)
         kept = _choose(y, block.chosen)
-        scale = _spread(found[:, 2] / found[:, 1])
-        moved = scale * _normalise_tangent(block.kept, kept, found, moments) + _spread(norm_tangent[:, 0])
-        moved = moved + _spread(norm_tangent[:, 1]) * _normalise(block.kept, found)
-        return Tangent(y, moments, _activate_gradient(block, moved, slope).to(y.dtype), kept)
+        scale = _spread(statistics[:, 2] / statistics[:, 1])
+        z_tangent = scale * _normalise_tangent(block.kept, kept, statistics, moments) + _spread(norm_tangent[:, 0])
+        z_tangent = z_tangent + _spread(norm_tangent[:, 1]) * _normalise(block.kept, statistics)
+        return Tangent(y, moments, _activate_gradient(block, z_tangent, slope).to(y.dtype), kept)
 
     def go_back_tangent(
         self,
@@ -205,31 +205,31 @@ class TorchOperations:
     ) -> Tensor:
         """As in `Operations`."""
         assert block.gradient is not None
-        inverse, scale = block.found[:, 1], block.found[:, 2]
+        inverse, scale = block.statistics[:, 1], block.statistics[:, 2]
         count = block.y[0, ..., 0].numel()
         own, own_tangent = (_activate_gradient(block, one, slope) for one in (block.gradient, gradient))
-        kept = _normalise(block.kept, block.found)
-        kept_tangent = _normalise_tangent(block.kept, tangent.kept, block.found, tangent.moments)
+        kept = _normalise(block.kept, block.statistics)
+        kept_tangent = _normalise_tangent(block.kept, tangent.kept, block.statistics, tangent.moments)
         sums_tangent[:, 0] = own_tangent.sum((1, 2, 3))
         sums_tangent[:, 1] = (own_tangent * kept + own * kept_tangent).sum((1, 2, 3))
-        x_tangent = _normalise_tangent(block.y, tangent.y, block.found, tangent.moments)
+        x_tangent = _normalise_tangent(block.y, tangent.y, block.statistics, tangent.moments)
         second = _centre(block, own_tangent, sums_tangent) - x_tangent * _spread(sums[:, 1] / count)
         first = inverse * (norm_tangent[:, 1] - scale * tangent.moments[:, 1])
         return (_spread(first) * _centre(block, own, sums) + _spread(scale) * second).to(gradient.dtype)
 
-    def weigh_tangent(self, block: Block, inputs: Tensor | None, moved: Tensor, result: Tensor) -> None:
+    def weigh_tangent(self, block: Block, inputs: Tensor | None, dy: Tensor, result: Tensor) -> None:
         """As in `Operations`."""
-        self.weigh(block.inputs, moved, result)
+        self.weigh(block.inputs, dy, result)
         if inputs is not None:
-            assert block.moved is not None
+            assert block.dy is not None
             other = torch.empty_like(result)
-            self.weigh(inputs, block.moved, other)
+            self.weigh(inputs, block.dy, other)
             result += other
 
-    def transpose_tangent(self, block: Block, moved: Tensor, weight: Tensor, weight_tangent: Tensor) -> Tensor:
+    def transpose_tangent(self, block: Block, dy: Tensor, weight: Tensor, weight_tangent: Tensor) -> Tensor:
         """As in `Operations`."""
-        assert block.moved is not None
-        return self.transpose(moved, weight) + self.transpose(block.moved, weight_tangent)
+        assert block.dy is not None
+        return self.transpose(dy, weight) + self.transpose(block.dy, weight_tangent)
 
 
 def _spread(values: Tensor) -> Tensor:
@@ -273,18 +273,20 @@ def _place(block: Block, values: Tensor) -> Tensor:
     return functional.pad(maps, (0, 0, 0, block.y.shape[3] - 2 * width, 0, block.y.shape[2] - 2 * height))
 
 
-def _normalise(maps: Tensor, found: Tensor) -> Tensor:
-    return (maps.to(found.dtype) - _spread(found[:, 0])) * _spread(found[:, 1])
+def _normalise(maps: Tensor, statistics: Tensor) -> Tensor:
+    return (maps.to(statistics.dtype) - _spread(statistics[:, 0])) * _spread(statistics[:, 1])
 
 
-def _normalise_tangent(maps: Tensor, moved: Tensor, found: Tensor, moments: Tensor) -> Tensor:
-    x = _normalise(maps, found)
-    return _spread(found[:, 1]) * (moved.to(found.dtype) - _spread(moments[:, 0]) - x * _spread(moments[:, 1]))
+def _normalise_tangent(maps: Tensor, tangent: Tensor, statistics: Tensor, moments: Tensor) -> Tensor:
+    x = _normalise(maps, statistics)
+    return _spread(statistics[:, 1]) * (
+        tangent.to(statistics.dtype) - _spread(moments[:, 0]) - x * _spread(moments[:, 1])
+    )
 
 
 def _activate_gradient(block: Block, gradient: Tensor, slope: float) -> Tensor:
     """What reaches z of a gradient, or what leaves it of a tangent, at the chosen pixels."""
-    score = block.kept.to(block.found.dtype) * _spread(block.found[:, 2]) + _spread(block.found[:, 3])
+    score = block.kept.to(block.statistics.dtype) * _spread(block.statistics[:, 2]) + _spread(block.statistics[:, 3])
     wide = gradient.to(score.dtype)
     return torch.where(score > 0, wide, wide * slope)
 
@@ -292,4 +294,4 @@ def _activate_gradient(block: Block, gradient: Tensor, slope: float) -> Tensor:
 def _centre(block: Block, own: Tensor, sums: Tensor) -> Tensor:
     """Of windows' gradients u: u - A / N - x B / N."""
     means = sums / block.y[0, ..., 0].numel()
-    return _place(block, own) - _spread(means[:, 0]) - _normalise(block.y, block.found) * _spread(means[:, 1])
+    return _place(block, own) - _spread(means[:, 0]) - _normalise(block.y, block.statistics) * _spread(means[:, 1])

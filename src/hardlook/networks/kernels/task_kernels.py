@@ -72,13 +72,17 @@ def find_operations(where: torch.device, dtype: torch.dtype, channels: int, roun
 
 @functools.cache
 def _find_operations(where: torch.device, dtype: torch.dtype, channels: int, precision: str) -> TritonOperations | None:
-    found = functools.partial(_try_operations, where, dtype, channels, precision)
-    return try_kernels(found, where, "faster inner loops")
+    trial = functools.partial(_try_operations, where, dtype, channels, precision)
+    return try_kernels(trial, where, "faster inner loops")
 
 
 def _try_operations(where: torch.device, dtype: torch.dtype, channels: int, precision: str) -> TritonOperations:
     """The operations, whose results on random numbers are those of torch in float64."""
-    found, plain, random = TritonOperations(dtype, precision), TorchOperations(), torch.Generator(where).manual_seed(0)
+    kernels, plain, random = (
+        TritonOperations(dtype, precision),
+        TorchOperations(),
+        torch.Generator(where).manual_seed(0),
+    )
     most = ROUNDED[dtype] if precision == "ieee" or dtype != torch.float32 else ROUNDED[torch.float16]
     tasks, sides, slope = 2, TRIED, 0.1
 
@@ -89,7 +93,7 @@ def _try_operations(where: torch.device, dtype: torch.dtype, channels: int, prec
         check_close(ours, theirs, most, what)
 
     images = draw(tasks, sides[0], 3, *sides[1:])
-    patches = found.cut_patches(images)
+    patches = kernels.cut_patches(images)
     check(patches, plain.cut_patches(images.double()), "a patch")
     for taps, inputs in ((1, PATCH), (9, channels)):
         long = taps * inputs * channels
@@ -108,45 +112,45 @@ def _try_operations(where: torch.device, dtype: torch.dtype, channels: int, prec
         exact_sums, exact_sums_along = (torch.empty_like(norm, dtype=torch.float64) for _ in range(2))
         # Of the size of a map's variance: with a small one its absence would pass for rounding.
         epsilon = float(taps * inputs)
-        block = found.run(maps, rounded, norm, epsilon, slope)
+        block = kernels.run(maps, rounded, norm, epsilon, slope)
         expected = plain.run(maps.double(), rounded.double(), norm.double(), epsilon, slope)
-        for name in ("y", "found", "pooled"):
+        for name in ("y", "statistics", "pooled"):
             check(getattr(block, name), getattr(expected, name), "a block")
         # From here on with the same pixels chosen.
         known = _widen(block)
-        moved = found.go_back(block, gradient, slope, sums)
-        check(moved, plain.go_back(known, gradient.double(), slope, exact_sums), "a block's gradient")
+        dy = kernels.go_back(block, gradient, slope, sums)
+        check(dy, plain.go_back(known, gradient.double(), slope, exact_sums), "a block's gradient")
         check(sums, exact_sums, "a norm's gradient")
         known = _widen(block)
-        found.weigh(maps, moved, product)
-        plain.weigh(maps.double(), moved.double(), exact)
+        kernels.weigh(maps, dy, product)
+        plain.weigh(maps.double(), dy.double(), exact)
         check(product, exact, "a weight's gradient")
         wide = None if moves is None else moves.double()
-        tangent = found.run_tangent(block, moves, rounded, rounded_along, norm_along, slope)
+        tangent = kernels.run_tangent(block, moves, rounded, rounded_along, norm_along, slope)
         given = known, wide, rounded.double(), rounded_along.double(), norm_along.double(), slope
         expected_tangent = plain.run_tangent(*given)
         for name in ("y", "moments", "pooled", "kept"):
             check(getattr(tangent, name), getattr(expected_tangent, name), "a block's tangent")
-        moved_along = found.go_back_tangent(block, tangent, along, norm_along, slope, sums, sums_along)
+        dy_along = kernels.go_back_tangent(block, tangent, along, norm_along, slope, sums, sums_along)
         given_back = known, _widen(tangent), along.double(), norm_along.double(), slope, sums.double(), exact_sums_along
-        check(moved_along, plain.go_back_tangent(*given_back), "the tangent of a block's gradient")
+        check(dy_along, plain.go_back_tangent(*given_back), "the tangent of a block's gradient")
         check(sums_along, exact_sums_along, "the tangent of a norm's gradient")
-        found.weigh_tangent(block, moves, moved_along, product_along)
-        plain.weigh_tangent(known, wide, moved_along.double(), exact)
+        kernels.weigh_tangent(block, moves, dy_along, product_along)
+        plain.weigh_tangent(known, wide, dy_along.double(), exact)
         check(product_along, exact, "the tangent of a weight's gradient")
         if taps > 1:
-            expected_back = plain.transpose(moved.double(), rounded.double())
-            check(found.transpose(moved, rounded), expected_back, "a map's gradient")
-            back = found.transpose_tangent(block, moved_along, rounded, rounded_along)
-            exact_back = plain.transpose_tangent(known, moved_along.double(), rounded.double(), rounded_along.double())
+            expected_back = plain.transpose(dy.double(), rounded.double())
+            check(kernels.transpose(dy, rounded), expected_back, "a map's gradient")
+            back = kernels.transpose_tangent(block, dy_along, rounded, rounded_along)
+            exact_back = plain.transpose_tangent(known, dy_along.double(), rounded.double(), rounded_along.double())
             check(back, exact_back, "the tangent of a map's gradient")
-    return found
+    return kernels
 
 
-def _widen(found: Any) -> Any:
+def _widen(value: Any) -> Any:
     """A block or a tangent whose numbers are float64."""
-    wide = {name: one.double() for name, one in vars(found).items() if one is not None and one.is_floating_point()}
-    return replace(found, **wide)
+    wide = {name: one.double() for name, one in vars(value).items() if one is not None and one.is_floating_point()}
+    return replace(value, **wide)
 
 
 class TritonOperations:
@@ -173,7 +177,7 @@ class TritonOperations:
         y, partial = self._convolve([(inputs, weight)], collects=1)
         tasks, count, height, width, channels = y.shape
         rows = count * height * width
-        found = norm.new_empty(tasks, 4, channels)
+        statistics = norm.new_empty(tasks, 4, channels)
         pooled = y.new_empty(tasks, count, height // 2, width // 2, channels)
         chosen, kept = torch.empty_like(pooled, dtype=torch.uint8), torch.empty_like(pooled)
         cells, tile = pooled[0, ..., 0].numel(), self.tiles.windows
@@ -182,7 +186,7 @@ class TritonOperations:
             self._kernels.finish[(channels // 16, tasks)](
                 partial,
                 norm,
-                found,
+                statistics,
                 rows,
                 partial.shape[1],
                 norm.stride(0),
@@ -193,9 +197,9 @@ class TritonOperations:
                 block=16,
             )
             self._kernels.pool[(_divide(cells, tile), tasks)](
-                y, found, pooled, chosen, kept, cells, rows, height, width, slope, channels=channels, tile=tile
+                y, statistics, pooled, chosen, kept, cells, rows, height, width, slope, channels=channels, tile=tile
             )
-        return Block(inputs, y, found, pooled, chosen, kept)
+        return Block(inputs, y, statistics, pooled, chosen, kept)
 
     def go_back(self, block: Block, gradient: Tensor, slope: float, sums: Tensor) -> Tensor:
         """As in `Operations`."""
@@ -204,10 +208,19 @@ class TritonOperations:
         cells, rows, tile = gradient[0, ..., 0].numel(), count * height * width, self.tiles.windows
         parts, windows = _divide(cells, CELLS), count * _divide(height, 2) * _divide(width, 2)
         partial = sums.new_empty(tasks, parts, 2 * channels)
-        block.moved = torch.empty_like(block.y)
+        block.dy = torch.empty_like(block.y)
         with on_device_of(gradient):
             self._kernels.collect[(parts, tasks)](
-                gradient, block.kept, block.found, partial, cells, parts, slope, channels=channels, chunk=CELLS, tile=32
+                gradient,
+                block.kept,
+                block.statistics,
+                partial,
+                cells,
+                parts,
+                slope,
+                channels=channels,
+                chunk=CELLS,
+                tile=32,
             )
             self._add(partial, sums)
             self._kernels.spread[(_divide(windows, tile), tasks)](
@@ -215,9 +228,9 @@ class TritonOperations:
                 block.chosen,
                 block.kept,
                 block.y,
-                block.found,
+                block.statistics,
                 sums,
-                block.moved,
+                block.dy,
                 windows,
                 rows,
                 height,
@@ -227,15 +240,15 @@ class TritonOperations:
                 channels=channels,
                 tile=tile,
             )
-        return block.moved
+        return block.dy
 
-    def weigh(self, inputs: Tensor, moved: Tensor, result: Tensor) -> None:
+    def weigh(self, inputs: Tensor, dy: Tensor, result: Tensor) -> None:
         """As in `Operations`."""
-        self._weigh([(inputs, moved)], result)
+        self._weigh([(inputs, dy)], result)
 
-    def transpose(self, moved: Tensor, weight: Tensor) -> Tensor:
+    def transpose(self, dy: Tensor, weight: Tensor) -> Tensor:
         """As in `Operations`."""
-        return self._convolve([(moved, weight)], transposed=True)[0]
+        return self._convolve([(dy, weight)], transposed=True)[0]
 
     def run_tangent(
         self,
@@ -260,7 +273,7 @@ class TritonOperations:
                 block.chosen,
                 block.kept,
                 y,
-                block.found,
+                block.statistics,
                 norm_tangent,
                 moments,
                 pooled,
@@ -292,7 +305,7 @@ class TritonOperations:
         cells, rows, tile = gradient[0, ..., 0].numel(), count * height * width, self.tiles.windows
         parts, windows = _divide(cells, CELLS), count * _divide(height, 2) * _divide(width, 2)
         partial = sums.new_empty(tasks, parts, 2 * channels)
-        moved = torch.empty_like(block.y)
+        dy = torch.empty_like(block.y)
         assert norm_tangent.stride() == sums.stride() == sums_tangent.stride()
         with on_device_of(gradient):
             self._kernels.collect_tangent[(parts, tasks)](
@@ -300,7 +313,7 @@ class TritonOperations:
                 gradient,
                 block.kept,
                 tangent.kept,
-                block.found,
+                block.statistics,
                 tangent.moments,
                 partial,
                 cells,
@@ -318,12 +331,12 @@ class TritonOperations:
                 block.kept,
                 block.y,
                 tangent.y,
-                block.found,
+                block.statistics,
                 tangent.moments,
                 norm_tangent,
                 sums,
                 sums_tangent,
-                moved,
+                dy,
                 windows,
                 rows,
                 height,
@@ -333,20 +346,20 @@ class TritonOperations:
                 channels=channels,
                 tile=tile,
             )
-        return moved
+        return dy
 
-    def weigh_tangent(self, block: Block, inputs: Tensor | None, moved: Tensor, result: Tensor) -> None:
+    def weigh_tangent(self, block: Block, inputs: Tensor | None, dy: Tensor, result: Tensor) -> None:
         """As in `Operations`."""
-        pairs = [(block.inputs, moved)]
+        pairs = [(block.inputs, dy)]
         if inputs is not None:
-            assert block.moved is not None
-            pairs.append((inputs, block.moved))
+            assert block.dy is not None
+            pairs.append((inputs, block.dy))
         self._weigh(pairs, result)
 
-    def transpose_tangent(self, block: Block, moved: Tensor, weight: Tensor, weight_tangent: Tensor) -> Tensor:
+    def transpose_tangent(self, block: Block, dy: Tensor, weight: Tensor, weight_tangent: Tensor) -> Tensor:
         """As in `Operations`."""
-        assert block.moved is not None
-        return self._convolve([(moved, weight), (block.moved, weight_tangent)], transposed=True)[0]
+        assert block.dy is not None
+        return self._convolve([(dy, weight), (block.dy, weight_tangent)], transposed=True)[0]
 
     def _convolve(
         self,
@@ -374,7 +387,7 @@ class TritonOperations:
                 other_weight,
                 result,
                 None if block is None else block.y,
-                None if block is None else block.found,
+                None if block is None else block.statistics,
                 partial,
                 rows,
                 height,
@@ -393,7 +406,7 @@ class TritonOperations:
         return result, partial
 
     def _weigh(self, pairs: list[tuple[Tensor, Tensor]], result: Tensor) -> None:
-        (maps, moved), (other, other_moved) = pairs[0], pairs[1] if len(pairs) > 1 else (None, None)
+        (maps, dy), (other, other_dy) = pairs[0], pairs[1] if len(pairs) > 1 else (None, None)
         tasks, taps, inputs, channels = result.shape
         _, count, height, width, _ = maps.shape
         rows, tile = count * height * width, self.tiles.weigh
@@ -403,9 +416,9 @@ class TritonOperations:
         with on_device_of(maps):
             self._kernels.weigh[(parts, 3 if taps == 9 else 1, tasks)](
                 maps,
-                moved,
+                dy,
                 other,
-                other_moved,
+                other_dy,
                 partial,
                 rows,
                 chunk,
@@ -456,7 +469,7 @@ class _Kernels:
             _spread,
             _spread_tangent,
             _weigh,
-            called=(triton_kernels.round_to_tf32, _add_taps, _add_products),
+            called=(triton_kernels.round_to_tf32, triton_kernels.load_statistics, _add_taps, _add_products),
             varying=VARYING,
         )
         self.cut_patches, self.convolve, self.finish, self.add, self.pool, self.pool_tangent = made[:6]
@@ -492,7 +505,7 @@ def _convolve(  # type: ignore[no-untyped-def]
     other_weight,
     result,
     known,
-    found,
+    statistics,
     partial,
     rows,
     height,
@@ -539,8 +552,8 @@ def _convolve(  # type: ignore[no-untyped-def]
             apart = tl.where(inside[:, None], wide - first[None, :], 0.0)
             second = tl.sum(apart * apart, 0)
         else:
-            found += task * (4 * breadth)
-            mean, inverse = tl.load(found + outer), tl.load(found + breadth + outer)
+            statistics += task * (4 * breadth)
+            mean, inverse = tl.load(statistics + outer), tl.load(statistics + breadth + outer)
             value = tl.load(known + target, mask=inside[:, None], other=0.0).to(tl.float32)
             first = tl.sum(wide, 0)
             second = tl.sum(wide * ((value - mean[None, :]) * inverse[None, :]), 0)
@@ -590,7 +603,7 @@ def _add_taps(  # type: ignore[no-untyped-def]
 def _finish(  # type: ignore[no-untyped-def]
     partial,
     norm,
-    found,
+    statistics,
     rows,
     parts,
     stride,
@@ -622,11 +635,11 @@ def _finish(  # type: ignore[no-untyped-def]
     inverse = 1.0 / tl.sqrt(tl.sum(total, 0) / count + epsilon)
     norm += task * stride
     scale = tl.load(norm + channels + channel) * inverse
-    found += task * (4 * channels)
-    tl.store(found + channel, mean)
-    tl.store(found + channels + channel, inverse)
-    tl.store(found + 2 * channels + channel, scale)
-    tl.store(found + 3 * channels + channel, tl.load(norm + channel) - mean * scale)
+    statistics += task * (4 * channels)
+    tl.store(statistics + channel, mean)
+    tl.store(statistics + channels + channel, inverse)
+    tl.store(statistics + 2 * channels + channel, scale)
+    tl.store(statistics + 3 * channels + channel, tl.load(norm + channel) - mean * scale)
 
 
 def _add(  # type: ignore[no-untyped-def]
@@ -646,7 +659,7 @@ def _add(  # type: ignore[no-untyped-def]
 
 def _pool(  # type: ignore[no-untyped-def]
     y,
-    found,
+    statistics,
     pooled,
     chosen,
     kept,
@@ -666,9 +679,8 @@ def _pool(  # type: ignore[no-untyped-def]
     columns, lines = width // 2, height // 2
     first = (cell // (columns * lines) * height + cell // columns % lines * 2) * width + cell % columns * 2
     y += task * rows * channels
-    found += task * (4 * channels)
-    scale = tl.load(found + 2 * channels + channel)[None, :]
-    offset = tl.load(found + 3 * channels + channel)[None, :]
+    statistics += task * (4 * channels)
+    _, _, scale, offset = triton_kernels.load_statistics(statistics, channel, channels)
     value = tl.load(y + first[:, None] * channels + channel[None, :], mask=inside, other=0.0)
     best = value.to(tl.float32) * scale + offset
     index = tl.zeros((tile, channels), tl.int32)
@@ -690,7 +702,7 @@ def _pool_tangent(  # type: ignore[no-untyped-def]
     chosen,
     kept,
     y_tangent,
-    found,
+    statistics,
     norm_tangent,
     moments,
     pooled,
@@ -720,29 +732,39 @@ def _pool_tangent(  # type: ignore[no-untyped-def]
         one = tl.load(y_tangent + there[:, None] * channels + channel[None, :], mask=inside, other=0.0)
         value = tl.where(index == number, one, value)
     tl.store(kept_tangent + target, value, mask=inside)
-    found += task * (4 * channels)
+    statistics += task * (4 * channels)
     norm_tangent += task * stride
     moments += task * (2 * channels)
-    scale = tl.load(found + 2 * channels + channel)[None, :]
+    mean, inverse, scale, offset = triton_kernels.load_statistics(statistics, channel, channels)
     here = tl.load(kept + target, mask=inside, other=0.0).to(tl.float32)
-    x = (here - tl.load(found + channel)[None, :]) * tl.load(found + channels + channel)[None, :]
+    x = (here - mean) * inverse
     centred = value.to(tl.float32) - tl.load(moments + channel)[None, :]
     centred -= x * tl.load(moments + channels + channel)[None, :]
-    moved = tl.load(norm_tangent + channels + channel)[None, :] * x + scale * centred
-    moved += tl.load(norm_tangent + channel)[None, :]
-    score = here * scale + tl.load(found + 3 * channels + channel)[None, :]
-    tl.store(pooled + target, tl.where(score > 0, moved, moved * slope).to(pooled.dtype.element_ty), mask=inside)
+    z_tangent = tl.load(norm_tangent + channels + channel)[None, :] * x + scale * centred
+    z_tangent += tl.load(norm_tangent + channel)[None, :]
+    score = here * scale + offset
+    tl.store(
+        pooled + target, tl.where(score > 0, z_tangent, z_tangent * slope).to(pooled.dtype.element_ty), mask=inside
+    )
 
 
 def _collect(  # type: ignore[no-untyped-def]
-    gradient, kept, found, partial, cells, parts, slope, channels: tl.constexpr, chunk: tl.constexpr, tile: tl.constexpr
+    gradient,
+    kept,
+    statistics,
+    partial,
+    cells,
+    parts,
+    slope,
+    channels: tl.constexpr,
+    chunk: tl.constexpr,
+    tile: tl.constexpr,
 ):
     """A and B of a part of the windows."""
     task = tl.program_id(1).to(tl.int64)
     channel = tl.arange(0, channels)
-    found += task * (4 * channels)
-    mean, inverse = tl.load(found + channel)[None, :], tl.load(found + channels + channel)[None, :]
-    scale, offset = tl.load(found + 2 * channels + channel)[None, :], tl.load(found + 3 * channels + channel)[None, :]
+    statistics += task * (4 * channels)
+    mean, inverse, scale, offset = triton_kernels.load_statistics(statistics, channel, channels)
     first = tl.zeros((tile, channels), tl.float32)
     second = tl.zeros((tile, channels), tl.float32)
     for start in range(0, chunk, tile):
@@ -764,7 +786,7 @@ def _collect_tangent(  # type: ignore[no-untyped-def]
     gradient_tangent,
     kept,
     kept_tangent,
-    found,
+    statistics,
     moments,
     partial,
     cells,
@@ -777,10 +799,9 @@ def _collect_tangent(  # type: ignore[no-untyped-def]
     """A' and B' of a part of the windows."""
     task = tl.program_id(1).to(tl.int64)
     channel = tl.arange(0, channels)
-    found += task * (4 * channels)
+    statistics += task * (4 * channels)
     moments += task * (2 * channels)
-    mean, inverse = tl.load(found + channel)[None, :], tl.load(found + channels + channel)[None, :]
-    scale, offset = tl.load(found + 2 * channels + channel)[None, :], tl.load(found + 3 * channels + channel)[None, :]
+    mean, inverse, scale, offset = triton_kernels.load_statistics(statistics, channel, channels)
     mean_tangent = tl.load(moments + channel)[None, :]
     product = tl.load(moments + channels + channel)[None, :]
     first = tl.zeros((tile, channels), tl.float32)
@@ -792,11 +813,11 @@ def _collect_tangent(  # type: ignore[no-untyped-def]
         own = tl.load(gradient + place, mask=inside, other=0.0).to(tl.float32)
         own_tangent = tl.load(gradient_tangent + place, mask=inside, other=0.0).to(tl.float32)
         value = tl.load(kept + place, mask=inside, other=0.0).to(tl.float32)
-        moved = tl.load(kept_tangent + place, mask=inside, other=0.0).to(tl.float32)
+        value_tangent = tl.load(kept_tangent + place, mask=inside, other=0.0).to(tl.float32)
         factor = tl.where(value * scale + offset > 0, 1.0, slope)
         x = (value - mean) * inverse
         first += own_tangent * factor
-        second += factor * (own_tangent * x + own * (inverse * (moved - mean_tangent - x * product)))
+        second += factor * (own_tangent * x + own * (inverse * (value_tangent - mean_tangent - x * product)))
     partial += (task * parts + tl.program_id(0)) * (2 * channels)
     tl.store(partial + channel, tl.sum(first, 0))
     tl.store(partial + channels + channel, tl.sum(second, 0))
@@ -807,9 +828,9 @@ def _spread(  # type: ignore[no-untyped-def]
     chosen,
     kept,
     y,
-    found,
+    statistics,
     sums,
-    moved,
+    result,
     windows,
     rows,
     height,
@@ -831,10 +852,9 @@ def _spread(  # type: ignore[no-untyped-def]
     cells = rows // (height * width) * (height // 2) * (width // 2)
     source = task * cells * channels + cell[:, None] * channels + channel[None, :]
     count = rows.to(tl.float32)
-    found += task * (4 * channels)
+    statistics += task * (4 * channels)
     sums += task * stride
-    mean, inverse = tl.load(found + channel)[None, :], tl.load(found + channels + channel)[None, :]
-    scale, offset = tl.load(found + 2 * channels + channel)[None, :], tl.load(found + 3 * channels + channel)[None, :]
+    mean, inverse, scale, offset = triton_kernels.load_statistics(statistics, channel, channels)
     first = (tl.load(sums + channel) / count)[None, :]
     second = (tl.load(sums + channels + channel) / count)[None, :]
     own = tl.load(gradient + source, mask=pooled, other=0.0).to(tl.float32)
@@ -842,14 +862,14 @@ def _spread(  # type: ignore[no-untyped-def]
     own = tl.where(score > 0, own, own * slope)
     index = tl.load(chosen + source, mask=pooled, other=0).to(tl.int32)
     y += task * rows * channels
-    moved += task * rows * channels
+    result += task * rows * channels
     for number in tl.static_range(4):
         below, beside = 2 * line + number // 2, 2 * column + number % 2
         here = (inside & (below < height) & (beside < width))[:, None]
         place = ((image * height + below) * width + beside)[:, None] * channels + channel[None, :]
         x = (tl.load(y + place, mask=here, other=0.0).to(tl.float32) - mean) * inverse
-        result = scale * (tl.where(index == number, own, 0.0) - first - x * second)
-        tl.store(moved + place, result.to(moved.dtype.element_ty), mask=here)
+        written = scale * (tl.where(index == number, own, 0.0) - first - x * second)
+        tl.store(result + place, written.to(result.dtype.element_ty), mask=here)
 
 
 def _spread_tangent(  # type: ignore[no-untyped-def]
@@ -859,12 +879,12 @@ def _spread_tangent(  # type: ignore[no-untyped-def]
     kept,
     y,
     y_tangent,
-    found,
+    statistics,
     moments,
     norm_tangent,
     sums,
     sums_tangent,
-    moved,
+    result,
     windows,
     rows,
     height,
@@ -886,13 +906,12 @@ def _spread_tangent(  # type: ignore[no-untyped-def]
     cells = rows // (height * width) * (height // 2) * (width // 2)
     source = task * cells * channels + cell[:, None] * channels + channel[None, :]
     count = rows.to(tl.float32)
-    found += task * (4 * channels)
+    statistics += task * (4 * channels)
     moments += task * (2 * channels)
     norm_tangent += task * stride
     sums += task * stride
     sums_tangent += task * stride
-    mean, inverse = tl.load(found + channel)[None, :], tl.load(found + channels + channel)[None, :]
-    scale, offset = tl.load(found + 2 * channels + channel)[None, :], tl.load(found + 3 * channels + channel)[None, :]
+    mean, inverse, scale, offset = triton_kernels.load_statistics(statistics, channel, channels)
     mean_tangent = tl.load(moments + channel)[None, :]
     product = tl.load(moments + channels + channel)[None, :]
     first = (tl.load(sums + channel) / count)[None, :]
@@ -910,7 +929,7 @@ def _spread_tangent(  # type: ignore[no-untyped-def]
     index = tl.load(chosen + source, mask=pooled, other=0).to(tl.int32)
     y += task * rows * channels
     y_tangent += task * rows * channels
-    moved += task * rows * channels
+    result += task * rows * channels
     for number in tl.static_range(4):
         below, beside = 2 * line + number // 2, 2 * column + number % 2
         here = (inside & (below < height) & (beside < width))[:, None]
@@ -918,16 +937,16 @@ def _spread_tangent(  # type: ignore[no-untyped-def]
         x = (tl.load(y + place, mask=here, other=0.0).to(tl.float32) - mean) * inverse
         x_tangent = tl.load(y_tangent + place, mask=here, other=0.0).to(tl.float32)
         x_tangent = inverse * (x_tangent - mean_tangent - x * product)
-        result = tl.where(index == number, own, 0.0) - turn * (first + x * second)
-        result -= scale * (first_tangent + x_tangent * second + x * second_tangent)
-        tl.store(moved + place, result.to(moved.dtype.element_ty), mask=here)
+        written = tl.where(index == number, own, 0.0) - turn * (first + x * second)
+        written -= scale * (first_tangent + x_tangent * second + x * second_tangent)
+        tl.store(result + place, written.to(result.dtype.element_ty), mask=here)
 
 
 def _weigh(  # type: ignore[no-untyped-def]
     maps,
-    moved,
+    dy,
     other,
-    other_moved,
+    other_dy,
     partial,
     rows,
     chunk,
@@ -951,13 +970,13 @@ def _weigh(  # type: ignore[no-untyped-def]
     middle = tl.zeros((channels, inputs), tl.float32)
     right = tl.zeros((channels, inputs), tl.float32)
     maps += task * rows * inputs
-    moved += task * rows * channels
+    dy += task * rows * channels
     left, middle, right = _add_products(
         left,
         middle,
         right,
         maps,
-        moved,
+        dy,
         part * chunk,
         last,
         down,
@@ -971,9 +990,9 @@ def _weigh(  # type: ignore[no-untyped-def]
     )
     if other is not None:
         other += task * rows * inputs
-        other_moved += task * rows * channels
+        other_dy += task * rows * channels
         left, middle, right = _add_products(
-            left, middle, right, other, other_moved, part * chunk, last, down, height, width,
+            left, middle, right, other, other_dy, part * chunk, last, down, height, width,
             inputs, channels, taps, tile, precision,
         )  # fmt: skip
     partial += ((task * parts + part) * taps + group * 3) * (inputs * channels)
@@ -991,7 +1010,7 @@ def _add_products(  # type: ignore[no-untyped-def]
     middle,
     right,
     maps,
-    moved,
+    dy,
     first,
     last,
     down,
@@ -1011,7 +1030,7 @@ def _add_products(  # type: ignore[no-untyped-def]
         line = row // width % height + down
         inside = row < last
         within = inside & (line >= 0) & (line < height)
-        place = moved + row[:, None] * channels + own_channels[None, :]
+        place = dy + row[:, None] * channels + own_channels[None, :]
         gradient = triton_kernels.round_to_tf32(tl.trans(tl.load(place, mask=inside[:, None], other=0.0)), precision)
         place = maps + (row + down * width)[:, None] * inputs + own_inputs[None, :]
         value = tl.load(place, mask=within[:, None], other=0.0)

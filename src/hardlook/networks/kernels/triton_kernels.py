@@ -149,3 +149,9 @@ def round_to_tf32(value, precision: tl.constexpr):  # type: ignore[no-untyped-de
         nearest = (value.to(tl.int32, bitcast=True) + 0x1000) & -0x2000
         value = tl.where(value == value, nearest.to(tl.float32, bitcast=True), value)
     return value
+
+
+def load_statistics(statistics, channel, channels: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Mean, 1 / deviation, scale and offset of some channels, each a row, of statistics (4, channels); for kernels."""
+    place = statistics + channel[None, :]
+    return tl.load(place), tl.load(place + channels), tl.load(place + 2 * channels), tl.load(place + 3 * channels)
