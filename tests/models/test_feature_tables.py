@@ -248,7 +248,7 @@ def test_an_error_keeps_what_was_encoded(tmp_path):
     assert np.array_equal(found.vectors[4], TableEncoder().encode([read(Path("7.png"))]).vectors[0])
 
 
-@pytest.mark.parametrize("name", ["vectors.npy", "maps.npy", "complete.json", "done.npy"])
+@pytest.mark.parametrize("name", ["vectors.npy", "maps.npy", "complete.json", "checksums.npy"])
 def test_a_damaged_file_is_healed(tmp_path, name):
     first = table(tmp_path)
     wanted = [np.array(first.vectors), np.array(first.maps)]
@@ -257,6 +257,60 @@ def test_a_damaged_file_is_healed(tmp_path, name):
     healed = table(tmp_path)
     assert np.array_equal(healed.vectors, wanted[0])
     assert np.array_equal(healed.maps, wanted[1])
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "maps.npy"])
+def test_a_row_that_changed_on_the_disk_is_encoded_again_and_no_other(tmp_path, name):
+    first = table(tmp_path)
+    wanted = np.array(first.vectors), np.array(first.maps)
+    path = first.folder / name
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1  # of the last row, whose content the first row has, too
+    content[-1 - len(content[128:]) // 3] ^= 64  # of the fourth, whose content the second has
+    content[len(content[128:]) // 6 * 2 + 130] ^= 1  # of the third, the only one with its content
+    path.write_bytes(content)
+    del ASKED[:]
+    healed = table(tmp_path)
+    assert ASKED == [1]
+    assert np.array_equal(healed.vectors, wanted[0])
+    assert np.array_equal(healed.maps, wanted[1])
+
+
+def test_no_damaged_row_is_copied_to_another_table(tmp_path):
+    path = table(tmp_path, maps=False).folder / "vectors.npy"
+    content = bytearray(path.read_bytes())
+    content[128 + 12 * 2] ^= 1
+    path.write_bytes(content)
+    del ASKED[:]
+    found = table(tmp_path, maps=False, paths=PATHS[1:5])
+    assert ASKED == [1]
+    assert np.array_equal(found.vectors, [TableEncoder().encode([read(path)]).vectors[0] for path in PATHS[1:5]])
+
+
+def test_no_damaged_header_makes_other_features(tmp_path):
+    """Among the bits is the one between the two orders of bytes, `<f4` and `>f4`."""
+    path = table(tmp_path, maps=False).folder / "vectors.npy"
+    whole = path.read_bytes()
+    wanted = np.array(table(tmp_path, maps=False).vectors)
+    for place in range(8, whole.index(b"}")):
+        damaged = bytearray(whole)
+        damaged[place] ^= 2
+        path.write_bytes(damaged)
+        assert np.array_equal(table(tmp_path, maps=False).vectors, wanted), place
+
+
+def test_rows_are_written_where_the_header_says_also_in_a_file_that_is_longer(tmp_path):
+    def failing(path):
+        if path.stem == "7":
+            raise DataError("cut off", file=path)
+        return read(path)
+
+    with pytest.raises(DataError, match="cut off"):
+        build_feature_table("test-table-encoder", {}, PATHS, CONTENT, maps=False, read=failing, folder=tmp_path)
+    [path] = tmp_path.glob("*/*/vectors.npy")
+    path.write_bytes(path.read_bytes() + bytes(12))
+    found = table(tmp_path, maps=False)
+    assert np.array_equal(found.vectors, [TableEncoder().encode([read(path)]).vectors[0] for path in PATHS])
 
 
 def test_a_table_is_opened_again_in_another_process_not_copied(tmp_path):

@@ -16,9 +16,9 @@ threads read the next images.
 ((3, 64), None)
 
 Rows are written one by one, by one process at a time; a run that is killed resumes. A table's folder holds one `.npy`
-file per array, `contents.json` with the content of each row, `done.npy` with one flag per row, and `complete.json` once
-every row is there. Flags are written after their rows are on the disk, so a flag is never wrong, whatever stops the
-machine.
+file per array, `contents.json` with the content of each row, `checksums.npy` with one CRC-32 per row and array, and
+`complete.json` once every row is there. Checksums are written after their rows are on the disk, so that they are never
+wrong, whatever stops the machine. A row is read only if it has its checksum; one that has not is encoded again.
 
 >>> folder = Path(tempfile.mkdtemp())
 >>> writer = RowWriter(folder / "table", ["a", "a"], ("vectors",))
@@ -37,6 +37,7 @@ import contextlib
 import json
 import os
 import uuid
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -56,8 +57,9 @@ from hardlook.models.identity import identify
 from hardlook.models.preprocessing import Preprocessing, preprocess_image
 from hardlook.models.registry import build
 from hardlook.models.roles import Encoder, Features, Image
+from hardlook.reading import parse_json, reading
 
-COMPLETE, CONTENTS = "complete.json", "contents.json"
+COMPLETE, CONTENTS, CHECKSUMS = "complete.json", "contents.json", "checksums.npy"
 ROWS_PER_FLUSH = 64
 GPU_BATCH, BATCHES_AHEAD = 128, 4
 
@@ -81,9 +83,14 @@ def default_tables_folder() -> Path:
 
 def open_feature_table(folder: Path, maps: bool) -> FeatureTable:
     """The finished table in `folder`; a `DataError` where there is none."""
-    if (arrays := open_rows(folder, _names(maps))) is None:
+    if (table := _find_table(folder, maps)) is None:
         raise DataError("there is no complete table of features here", file=folder, remedy="encode the images again")
-    return FeatureTable(folder, arrays["vectors"], arrays.get("maps"))
+    return table
+
+
+def _find_table(folder: Path, maps: bool) -> FeatureTable | None:
+    arrays = open_rows(folder, _names(maps))
+    return None if arrays is None else FeatureTable(folder, arrays["vectors"], arrays.get("maps"))
 
 
 def build_feature_table(
@@ -148,16 +155,17 @@ def encode_table(
         # One process per encoder, not per table: of two lists that overlap the second finds what the first encoded.
         with lock_folder(home):
             if (complete := _find_complete(places, maps)) is None:
-                complete = places[maps]
                 paths = dict(zip(reversed(content), reversed(images), strict=True))
-                _fill_table(complete, content, _BatchEncoder(encoder, paths, prepared, maps), show_progress)
-    return open_feature_table(complete, maps)
+                _fill_table(places[maps], content, _BatchEncoder(encoder, paths, prepared, maps), show_progress)
+                complete = open_feature_table(places[maps], maps)
+    return complete
 
 
-def _find_complete(places: Mapping[bool, Path], maps: bool) -> Path | None:
+def _find_complete(places: Mapping[bool, Path], maps: bool) -> FeatureTable | None:
     # A table with maps serves those who want vectors only.
     wanted = (True,) if maps else (False, True)
-    return next((places[kept] for kept in wanted if open_rows(places[kept], _names(kept)) is not None), None)
+    found = (_find_table(places[kept], maps) for kept in wanted)
+    return next((table for table in found if table is not None), None)
 
 
 def _fill_table(
@@ -296,14 +304,50 @@ def lock_folder(folder: Path) -> Iterator[None]:
         yield
 
 
-def open_rows(folder: Path, names: Sequence[str]) -> dict[str, NDArray[Any]] | None:
+def open_rows(folder: Path, names: Sequence[str]) -> Mapping[str, NDArray[np.float32]] | None:
     """The arrays of these names, memory-mapped and read-only; None where they are not complete or damaged."""
     try:
-        count = json.loads((folder / COMPLETE).read_text())["rows"]
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in names}
-    except (OSError, ValueError, EOFError, KeyError, TypeError):
+        with reading(folder / COMPLETE):
+            count = parse_json((folder / COMPLETE).read_bytes())["rows"]
+        stored = _load_rows(folder, names)
+    except DataError:
         return None
-    return arrays if all(len(array) == count for array in arrays.values()) else None
+    return stored.arrays if len(stored) == count and stored.find_whole().all() else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Arrays (n, ...) by name, mapped into memory, and `checksums` (n,) with a field per array, 0 for a missing row."""
+
+    arrays: Mapping[str, np.memmap[Any, np.dtype[np.float32]]]
+    checksums: NDArray[np.void]
+
+    def __len__(self) -> int:
+        return len(self.checksums)
+
+    def is_whole(self, row: int) -> bool:
+        """Whether every array's row is there and as it was written."""
+        return all(_hash_row(array[row]) == self.checksums[name][row] for name, array in self.arrays.items())
+
+    def find_whole(self) -> NDArray[np.bool_]:
+        """(n,) of each row."""
+        return np.array([self.is_whole(row) for row in range(len(self))], np.bool_)
+
+
+def _load_rows(folder: Path, names: Sequence[str]) -> _Rows:
+    """What lies in a table's folder; a `DataError` where a file of it is missing or damaged."""
+    with reading(folder):  # a damaged header makes numpy raise nearly anything
+        checksums = np.load(folder / CHECKSUMS)
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in names}
+        # A header that lost a bit may still be one, of the other byte order for example.
+        if any(array.dtype != np.float32 or len(array) != len(checksums[name]) for name, array in arrays.items()):
+            raise DataError("the arrays differ in length or are not float32")
+    return _Rows(arrays, checksums)
+
+
+def _hash_row(values: NDArray[np.float32]) -> int:
+    """The CRC-32 of a row's bytes; never 0, which marks a missing row."""
+    return zlib.crc32(np.ascontiguousarray(values, np.float32).data) or 1
 
 
 class RowWriter:
@@ -321,14 +365,17 @@ class RowWriter:
         self.count = count = len(self.contents)
         self.shapes: dict[str, tuple[int, ...]] = {}
         self._done = np.zeros(count, np.bool_)
-        self._waiting: list[int] = []
+        self._checksums = np.zeros(count, [(name, np.uint32) for name in self.names])
+        self._waiting: dict[int, tuple[int, ...]] = {}
         self._streams: dict[str, BinaryIO] = {}
-        # Rows of a run that was stopped, unless a file of it is missing or cut off: then from the start.
-        with contextlib.suppress(OSError, ValueError, EOFError):
-            done = np.load(folder / "done.npy")
-            shapes = {name: np.load(folder / f"{name}.npy", mmap_mode="r").shape for name in self.names}
-            if all(shape[0] == count for shape in (done.shape, *shapes.values())):
-                self._done, self.shapes = done, {name: shape[1:] for name, shape in shapes.items()}
+        self._headers: dict[str, int] = {}
+        # Rows of a run that was stopped, unless a file of it is missing or damaged: then from the start.
+        with contextlib.suppress(DataError):
+            stored = _load_rows(folder, self.names)
+            if len(stored) == count and (whole := stored.find_whole()).any():
+                self._done, self._checksums = whole, stored.checksums
+                self.shapes = {name: array.shape[1:] for name, array in stored.arrays.items()}
+                self._headers = {name: array.offset for name, array in stored.arrays.items()}
 
     @property
     def missing(self) -> list[int]:
@@ -342,7 +389,7 @@ class RowWriter:
                 self._create({name: values[name].shape for name in self.names})
             for name in self.names:
                 self._write(name, rows, values[name])
-            self._waiting += rows
+            self._waiting |= dict.fromkeys(rows, tuple(_hash_row(values[name]) for name in self.names))
             if len(self._waiting) >= self._per_flush:
                 self.flush()
         except OSError as error:
@@ -357,9 +404,10 @@ class RowWriter:
                 os.fsync(stream.fileno())
                 stream.close()
             self._streams.clear()
-            self._done[self._waiting] = True
-            self._waiting = []
-            _write_whole(self.folder / "done.npy", self._done)
+            for row, checksums in self._waiting.items():
+                self._done[row], self._checksums[row] = True, checksums
+            self._waiting = {}
+            _write_whole(self.folder / CHECKSUMS, self._checksums)
 
     def finish(self) -> None:
         """Say that every row is there."""
@@ -367,18 +415,20 @@ class RowWriter:
         if not self._done.all():
             raise ValueError(f"expected all of {self.count} rows, {(~self._done).sum()} are missing")
         _write_whole(self.folder / COMPLETE, json.dumps({"rows": self.count}).encode())
-        for left_behind in self.folder.glob(".done.npy.*"):
+        for left_behind in self.folder.glob(f".{CHECKSUMS}.*"):
             left_behind.unlink(missing_ok=True)
 
     def _create(self, shapes: dict[str, tuple[int, ...]]) -> None:
         # What describes older rows goes first: a process killed from here on leaves nothing that looks filled.
         self.folder.mkdir(parents=True, exist_ok=True)
-        for name in (COMPLETE, "done.npy"):
+        for name in (COMPLETE, CHECKSUMS):
             (self.folder / name).unlink(missing_ok=True)
         _write_whole(self.folder / CONTENTS, json.dumps(self.contents).encode())
         for name, shape in shapes.items():
-            np.lib.format.open_memmap(self.folder / f"{name}.npy", "w+", np.float32, (self.count, *shape)).flush()
-        _write_whole(self.folder / "done.npy", self._done)
+            array = np.lib.format.open_memmap(self.folder / f"{name}.npy", "w+", np.float32, (self.count, *shape))
+            array.flush()
+            self._headers[name] = array.offset
+        _write_whole(self.folder / CHECKSUMS, self._checksums)
         self.shapes = shapes
 
     def _write(self, name: str, rows: Sequence[int], value: NDArray[np.float32]) -> None:
@@ -389,9 +439,8 @@ class RowWriter:
         if name not in self._streams:
             self._streams[name] = (self.folder / f"{name}.npy").open("r+b")
         stream = self._streams[name]
-        header = os.fstat(stream.fileno()).st_size - self.count * len(content)
         for row in rows:
-            stream.seek(header + row * len(content))
+            stream.seek(self._headers[name] + row * len(content))
             stream.write(content)
 
 
@@ -399,26 +448,27 @@ class StoredRows:
     """Rows on disk of the arrays `names`, by content, of all tables in `root`, also incomplete, but no damaged ones."""
 
     def __init__(self, root: Path, names: Sequence[str]) -> None:
-        self._places: dict[str, tuple[dict[str, NDArray[Any]], int]] = {}
-        for flags in sorted(root.glob("*/done.npy")):
-            with contextlib.suppress(OSError, ValueError, EOFError):
-                done, contents = np.load(flags), json.loads((flags.parent / CONTENTS).read_text())
-                arrays = {name: np.load(flags.parent / f"{name}.npy", mmap_mode="r") for name in names}
-                if all(len(part) == len(done) for part in (contents, *arrays.values())):
-                    self._places.update({contents[row]: (arrays, int(row)) for row in np.flatnonzero(done)})
+        self._places: dict[str, list[tuple[_Rows, int]]] = {}
+        for checksums in sorted(root.glob(f"*/{CHECKSUMS}")):
+            with contextlib.suppress(DataError), reading(checksums.parent):
+                contents = parse_json((checksums.parent / CONTENTS).read_bytes())
+                rows = _load_rows(checksums.parent, names)
+                if len(contents) == len(rows):
+                    for row, content in enumerate(contents):
+                        self._places.setdefault(content, []).append((rows, row))
 
     def __contains__(self, content: str) -> bool:
-        return content in self._places
+        return self.get(content) is not None
 
     def get(self, content: str) -> dict[str, NDArray[np.float32]] | None:
-        """The row of each array, mapped into memory; None where the content is not known."""
-        if content not in self._places:
-            return None
-        arrays, row = self._places[content]
-        return {name: array[row] for name, array in arrays.items()}
+        """The row of each array, mapped into memory; None where no table has it undamaged."""
+        for rows, row in self._places.get(content, ()):
+            if rows.is_whole(row):
+                return {name: array[row] for name, array in rows.arrays.items()}
+        return None
 
 
-def _write_whole(path: Path, content: bytes | NDArray[np.bool_]) -> None:
+def _write_whole(path: Path, content: bytes | NDArray[np.void]) -> None:
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     with beside.open("wb") as stream:
         if isinstance(content, bytes):
