@@ -207,3 +207,20 @@ def test_groups_of_equal_content(hashes: list[str]) -> None:
     pairs = {(i, j) for group in groups for i in group for j in group if i < j}
     assert pairs == {(i, j) for i in range(len(hashes)) for j in range(i + 1, len(hashes)) if hashes[i] == hashes[j]}
     assert all(len(group) > 1 for group in groups)
+
+
+@pytest.mark.usefixtures("later")
+def test_a_path_that_is_no_unicode_is_hashed_and_leaves_the_cache_of_others_alone(
+    tmp_path: Path, cache: Path, read: list[str]
+) -> None:
+    other = write(tmp_path, "other", "other")
+    hash_files([other], cache=cache)
+    try:
+        odd = write(tmp_path, "caf\udce9", "odd")
+    except OSError:
+        pytest.skip("names of this file system are Unicode")
+    read.clear()
+    for _ in range(2):
+        expected = tuple(hashlib.sha256(text).hexdigest() for text in (b"odd", b"other"))
+        assert hash_files([odd, other], cache=cache) == expected
+    assert read == [odd.name, odd.name]

@@ -88,7 +88,9 @@ def hash_files(
         rows = [
             (path, algorithm, str(states[path][0]), *states[path][1:], value)
             for path, value in read.items()
-            if now - max(states[path][2:]) > _MIN_AGE_NANOSECONDS and _is_unchanged(path, states[path])
+            if now - max(states[path][2:]) > _MIN_AGE_NANOSECONDS
+            and _is_unchanged(path, states[path])
+            and _is_unicode(path)
         ]
         _store_hashes(cache, rows)
     return tuple(known[_absolute(path)] for path in paths)
@@ -122,6 +124,15 @@ def file_version(path: Path) -> tuple[int, ...]:
 
 def _absolute(path: Path) -> str:
     return os.path.abspath(path)  # noqa: PTH100 - links are not resolved
+
+
+def _is_unicode(path: str) -> bool:
+    """Whether a database can hold the path: names of files may be any bytes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read_states(paths: Sequence[Path], allow_empty: bool) -> dict[str, _State]:
@@ -180,7 +191,7 @@ def _load_hashes(cache: Path, states: dict[str, _State], algorithm: Algorithm) -
     """The stored hashes of the paths whose files have not changed."""
     if os.name == "nt" or not cache.is_file():
         return {}
-    paths = sorted(states)
+    paths = sorted(filter(_is_unicode, states))
     found: dict[str, str] = {}
     try:
         with _open_cache(cache) as store:

@@ -16,6 +16,7 @@ from hardlook.data.concept_context import (
     ImageTable,
     build_image_table,
     count_concepts_per_split,
+    find_similar_names,
     list_images,
     normalize_split_name,
     open_dataset,
@@ -358,3 +359,53 @@ def test_a_line_break_in_a_name_is_an_error(tmp_path, concept, context):
     with pytest.raises(DataError, match="a line break in the name") as caught:
         list_images(tmp_path)
     assert caught.value.unit == "a.png"
+
+
+def manifest(folder: Path, rows: list[tuple[str, ...]]) -> Path:
+    pl.DataFrame(rows, schema=["path", "concept", "context", "split"], orient="row").write_csv(folder / "manifest.csv")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("contexts", ("snow", "snow ")),
+        ("contexts", ("deep snow", "deep  snow")),
+        ("concepts", ("caf\u00e9", "cafe\u0301")),
+    ],
+)
+def test_two_names_that_look_the_same_are_an_error(tmp_path: Path, kind: str, names: tuple[str, str]) -> None:
+    labels = [(name, "fog") if kind == "concepts" else ("cat", name) for name in names]
+    manifest(tmp_path, [(f"{place}.png", *pair, "test") for place, pair in enumerate(labels)])
+    with pytest.raises(DataError, match=f"two {kind} look the same") as caught:
+        list_images(tmp_path)
+    assert ascii(names[1]) in caught.value.what and caught.value.unit == "1.png"
+
+
+def test_names_that_differ_in_case_are_different_and_found(tmp_path: Path) -> None:
+    labels = [("A", "deep_snow"), ("a", "Deep snow"), ("b", "deep-snow"), ("b", "fog")]
+    rows = list_images(manifest(tmp_path, [(f"{place}.png", *pair, "test") for place, pair in enumerate(labels)]))
+    assert find_similar_names(rows) == {
+        "concepts": (("A", "a"),),
+        "contexts": (("Deep snow", "deep-snow", "deep_snow"),),
+    }
+
+
+def test_spaces_around_the_name_of_a_split_do_not_count(tmp_path: Path) -> None:
+    manifest(
+        tmp_path, [(f"{place}.png", "cat", "fog", name) for place, name in enumerate(("test", " Test", "testing "))]
+    )
+    assert open_dataset(tmp_path).splits == ("test",)
+
+
+@pytest.mark.parametrize("where", ["caf\udce9/snow/0.png", "cafe/\udce9/0.png", "cafe/snow/\udce9.png"])
+def test_a_name_in_another_encoding_than_utf_8_is_an_error(tmp_path: Path, where: str) -> None:
+    path = tmp_path / where
+    try:
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"x")
+    except OSError:
+        pytest.skip("names of this file system are Unicode")
+    with pytest.raises(DataError, match="a name is not UTF-8") as caught:
+        list_images(tmp_path)
+    assert "\\udce9" in str(caught.value.unit)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from collections import Counter
 
 import cv2
@@ -73,6 +74,33 @@ def test_what_is_wrong_is_said(hardlook, tmp_path):
     assert not (tmp_path / "o" / "splits.csv").exists()
     page = (tmp_path / "o" / "inspection.html").read_text()
     assert "Concepts in more than one split" in page and "Images with equal content" in page
+
+
+def test_one_file_under_two_concepts_is_wrong_and_shown(hardlook, tmp_path):
+    random = np.random.default_rng(0)
+    for place in ("cat/snow/0", "cat/snow/1", "dog/snow/0", "dog/snow/1"):
+        (tmp_path / "data" / place).parent.mkdir(parents=True, exist_ok=True)
+        picture = cv2.resize(random.integers(0, 256, (8, 8, 3), np.uint8), (64, 64))
+        cv2.imwrite(str(tmp_path / "data" / f"{place}.png"), picture)
+    shutil.copy(tmp_path / "data/cat/snow/0.png", tmp_path / "data/dog/snow/copy.png")
+    shutil.copy(tmp_path / "data/cat/snow/1.png", tmp_path / "data/cat/snow/again.png")
+    words = ("data", "inspect", "--data", tmp_path / "data", "--ways", 1, "--modes", "blind", "--json")
+    said = json.loads(hardlook(*words, "--out", tmp_path / "a").out)["in_words"]
+    [duplicates] = [one for one in said if one.startswith("2 images by content more than once")]
+    assert duplicates.endswith("Wrong: 1 of them under several concepts.")
+    decoded = json.loads(hardlook(*words, "--decode", "--out", tmp_path / "b").out)["decoded"]
+    [group] = decoded["similar"]
+    assert {one["image"] for one in group["images"]} == {"cat/snow/0.png", "dog/snow/copy.png"}
+    assert group["wrong"] == ["several concepts"] and group["pixels_equal"]
+    assert "picture 1" in (tmp_path / "b" / "inspection.html").read_text()
+
+
+def test_names_that_differ_in_case_alone_are_said(hardlook, tmp_path):
+    root = lay(tmp_path / "data", {"cat/Snow": 2, "dog/snow": 2})
+    words = ("data", "inspect", "--data", root, "--ways", 1, "--modes", "blind", "--json")
+    document = json.loads(hardlook(*words, "--out", tmp_path / "o").out)
+    assert document["similar_names"] == {"concepts": [], "contexts": [["Snow", "snow"]]}
+    assert any(one.startswith("Check: contexts") and "'Snow' and 'snow'" in one for one in document["in_words"])
 
 
 def test_classes_that_cannot_form_tasks_are_named_with_the_reason(hardlook, tmp_path):

@@ -137,6 +137,49 @@ def test_contexts_of_test_and_training_choose_images_and_count_the_rest(written)
     assert without.left_out[0].examples == ("dusk", "fog", "night")
 
 
+@pytest.fixture
+def listed_twice(written, tmp_path):
+    """A manifest of the test split, its scenes in fog listed once more as in rain."""
+    table = pl.read_csv(written / "manifest.csv").filter(split="test")
+    table = table.with_columns(path=str(written) + "/" + pl.col("path"))
+    foggy = table.filter(context="fog").with_columns(context=pl.lit("rain"))
+    pl.concat([table, foggy]).write_csv(tmp_path / "manifest.csv")
+    return tmp_path / "manifest.csv"
+
+
+def test_an_image_of_two_contexts_is_asked_about_in_the_one_that_is_kept(listed_twice):
+    kept = rehearse(listed_twice, test_contexts="fog,night", tasks=12)
+    assert contexts_of(kept.records("planted-learner")) == {"fog", "night"}
+    [note] = kept.left_out
+    assert note.count == 6 * 6 * 2
+
+
+def test_an_image_of_two_contexts_one_of_training_is_left_out(listed_twice):
+    without = rehearse(listed_twice, train_contexts="rain", tasks=12)
+    assert contexts_of(without.records("planted-learner")) == CONTEXTS - {"fog"}
+    [note] = without.left_out
+    assert (note.count, note.examples) == (6 * 2, ("fog", "rain"))
+
+
+def test_contexts_of_training_may_be_those_of_another_split(written, tmp_path):
+    table = pl.read_csv(written / "manifest.csv").with_columns(path=str(written) + "/" + pl.col("path"))
+    jungle = pl.when(split="train", context="fog").then(pl.lit("jungle")).otherwise("context")
+    table.with_columns(context=jungle).write_csv(tmp_path / "manifest.csv")
+    found = rehearse(tmp_path / "manifest.csv", train_contexts="jungle,dusk").records("planted-learner")
+    assert "dusk" not in contexts_of(found)
+
+
+def test_contexts_whose_names_differ_in_case_are_noted(written, tmp_path):
+    table = pl.read_csv(written / "manifest.csv").with_columns(path=str(written) + "/" + pl.col("path"))
+    shouted = pl.when(pl.col("context") == "fog").then(pl.lit("Fog")).otherwise("context")
+    odd = pl.int_range(pl.len()) % 2 == 1
+    table.with_columns(context=pl.when(odd).then(shouted).otherwise("context")).write_csv(tmp_path / "manifest.csv")
+    [note] = rehearse(tmp_path / "manifest.csv", modes="blind").left_out
+    assert (note.what, note.count, note.examples, note.kept) == (
+        "contexts of similar names", 2, ("Fog", "fog"), True,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("option", ["test_contexts", "train_contexts", "support_contexts"])
 def test_an_unknown_context_is_answered_with_those_there_are(written, option):
     with pytest.raises((DataError, OptionError), match="no context 'jungle'") as caught:

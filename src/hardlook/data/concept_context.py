@@ -21,10 +21,12 @@ from __future__ import annotations
 
 import csv
 import os
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -248,12 +250,66 @@ def list_images(source: Path | str, *, split: str | None = None) -> tuple[Concep
 
 
 def _check_names(source: Path, rows: tuple[ConceptContextImage, ...]) -> tuple[ConceptContextImage, ...]:
+    def refuse(what: str, row: ConceptContextImage, remedy: str) -> NoReturn:
+        unit = row.name if _is_unicode(row.name) else ascii(row.name)
+        raise DataError(what, file=source, unit=unit, remedy=remedy)
+
+    known: dict[tuple[str, str], str] = {}
+    seen: set[tuple[str, str]] = set()
     for row in rows:
-        # Records and tables list names line by line.
-        if broken := next((name for name in (row.concept, row.context) if len(name.splitlines()) > 1), None):
-            remedy = "rename the folder, or correct the manifest"
-            raise DataError(f"a line break in the name {broken!r}", file=source, unit=row.name, remedy=remedy)
+        if not _is_unicode(row.name):
+            refuse("a name is not UTF-8, so that no table can list it", row, "rename the file or folder in UTF-8")
+        for kind, name in (("concept", row.concept), ("context", row.context)):
+            if (kind, name) in seen:
+                continue
+            seen.add((kind, name))
+            # Records and tables list names line by line.
+            if len(name.splitlines()) > 1:
+                refuse(f"a line break in the name {name!r}", row, "rename the folder, or correct the manifest")
+            if (other := known.setdefault((kind, _print_name(name)), name)) != name:
+                what = f"two {kind}s look the same: {other!a} and {name!a}"
+                refuse(what, row, "give both one name: rename the folder, or correct the manifest")
     return rows
+
+
+def _is_unicode(name: str) -> bool:
+    """Whether a text can be written in UTF-8: names of files may be any bytes."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _print_name(name: str) -> str:
+    """The name as it looks: accents composed, and no spaces that cannot be seen."""
+    return " ".join(unicodedata.normalize("NFC", name).split())
+
+
+def plain_name(name: str) -> str:
+    """A name as it is compared: case, `_`, `-` and spaces do not count.
+
+    >>> plain_name("Hot_air-balloon")
+    'hot air balloon'
+    """
+    return " ".join(name.lower().replace("_", " ").replace("-", " ").split())
+
+
+def find_similar_names(rows: Iterable[ConceptContextImage]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Of `concepts` and `contexts` the groups of names that differ in case, `_`, `-` and spaces alone.
+
+    >>> rows = [ConceptContextImage(Path(), "", "cat", context) for context in ("Snow", "snow", "sand")]
+    >>> find_similar_names(rows)
+    {'concepts': (), 'contexts': (('Snow', 'snow'),)}
+    """
+    named = list(rows)
+    found = {}
+    for kind, names in (("concepts", {row.concept for row in named}), ("contexts", {row.context for row in named})):
+        groups: dict[str, list[str]] = {}
+        for name in sorted(names):
+            groups.setdefault(plain_name(name), []).append(name)
+        found[kind] = tuple(tuple(group) for group in groups.values() if len(group) > 1)
+    return found
 
 
 def _list_from_folders(root: Path) -> tuple[ConceptContextImage, ...]:
@@ -331,9 +387,10 @@ def _sort_images(rows: Iterable[ConceptContextImage]) -> tuple[ConceptContextIma
 def normalize_split_name(name: str) -> str:
     """The name that hardlook uses for a split: training is train, validation and valid are val, testing is test.
 
-    >>> normalize_split_name("Validation"), normalize_split_name("held out")
+    >>> normalize_split_name("Validation "), normalize_split_name("held out")
     ('val', 'held out')
     """
+    name = name.strip()
     return _SPLIT_ALIASES.get(name.lower(), name.lower() if name.lower() in SPLITS else name)
 
 

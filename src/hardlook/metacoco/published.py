@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from hardlook.data.concept_context import plain_name
 from hardlook.harness.published import PublishedResult, PublishedTable, fraction, read_published
 
 ACCURACY_TABLES = {"table-2": 5, "table-3": 5, "table-6": 5, "table-7": 10}  # with their number of ways
@@ -128,15 +129,6 @@ def list_concepts() -> tuple[PublishedConcept, ...]:
         PublishedConcept(row["concept"], row["split"], row["images"], contexts.get(row["concept"], {}))
         for row in list_rows("table-4")
     )
-
-
-def plain_name(name: str) -> str:
-    """A name as it is compared: case, `_`, `-` and spaces do not count.
-
-    >>> plain_name("Hot_air-balloon")
-    'hot air balloon'
-    """
-    return " ".join(name.lower().replace("_", " ").replace("-", " ").split())
 
 
 def compare_counts(cells: Mapping[tuple[str, str], int], splits: Mapping[str, Iterable[str]]) -> PublishedComparison:

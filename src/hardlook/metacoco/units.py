@@ -19,6 +19,7 @@ from hardlook.data.concept_context import (
     ImageTable,
     build_image_table,
     drop_images,
+    find_similar_names,
     open_dataset,
     open_samples,
 )
@@ -358,24 +359,33 @@ def _load_dataset(dataset: ConceptContextDataset, source: ImageSource) -> TaskIm
     split = source.choose_split(dataset.splits)
     rows = dataset.of_split(split)
     hash_of = {row.name: content for row, content in zip(rows, dataset.hashes(split), strict=True)}
-    known = {row.context for row in rows}
-    for context in (*source.keep, *source.drop):
-        if context not in known:
+    # Contexts of training may be those of other splits alone.
+    for asked, among in ((source.keep, rows), (source.drop, dataset.rows)):
+        known = {row.context for row in among}
+        if unknown := [context for context in asked if context not in known]:
             few = ", ".join(sorted(known)[:10])
-            raise DataError(f"no context {context!r} in the data", file=source.path, remedy=f"it has {few}")
-    dropped = [row for row in rows if row.context in source.drop or (source.keep and row.context not in source.keep)]
-    excluded = {*source.without, *(row.name for row in dropped)}
-    kept = [row for row in rows if row.name not in excluded]
+            raise DataError(f"no context {unknown[0]!r} in the data", file=source.path, remedy=f"it has {few}")
+    # An image of several contexts shows all of them: one of training is seen, whatever else it shows.
+    seen = {row.name for row in rows if row.context in source.drop}
+    dropped = [row for row in rows if row.name in seen or (source.keep and row.context not in source.keep)]
+    excluded = {id(row) for row in dropped}
+    kept = [row for row in rows if id(row) not in excluded and row.name not in source.without]
     if not kept:
         what = "no image is left in these contexts" + (" that no other split has" if source.without else "")
         raise DataError(what, file=source.path, remedy="choose other contexts, or another split")
     left_out = []
-    if dropped:
+    names = {row.name for row in dropped} - {row.name for row in kept}
+    if names:
         contexts = tuple(sorted({row.context for row in dropped}))
-        left_out.append(LeftOut("images", len(dropped), "their contexts are not asked about", contexts))
+        left_out.append(LeftOut("images", len(names), "their contexts are not asked about", contexts))
     if source.without:
         why = "another split has the same content; `hardlook data inspect` lists all of them"
         left_out.append(LeftOut("images in two splits", len(source.without), why, source.without[:EXAMPLES]))
+    for kind, groups in find_similar_names(kept).items():
+        if groups:
+            alike = tuple(name for group in groups for name in group)
+            why = "they differ in case, `_`, `-` or spaces alone, and count as different"
+            left_out.append(LeftOut(f"{kind} of similar names", len(alike), why, alike[:EXAMPLES], kept=True))
     # Folders and manifests can be inspected.
     in_files = source.kind == ROOT
     if source.similar:

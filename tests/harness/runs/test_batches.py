@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.errors import HardlookError, OptionError
+from hardlook.errors import DataError, HardlookError, OptionError
 from hardlook.fingerprints import hash_value
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, LazyUnits, ScoreMeaning, Unit, UnitList
 from hardlook.harness.options import BenchmarkOptions
@@ -114,6 +114,12 @@ def test_two_units_with_one_id_are_named():
     with pytest.raises(HardlookError, match="two units with one id") as caught:
         IndexedUnits([Unit("a", 0), Unit("b", 0), Unit("a", 1)])
     assert caught.value.unit == "a"
+
+
+def test_an_id_that_no_table_can_hold_is_named():
+    with pytest.raises(DataError, match="not UTF-8") as caught:
+        IndexedUnits([Unit("a", 0), Unit("caf\udce9", 0)])
+    assert caught.value.unit == ascii("caf\udce9")
 
 
 def test_ids_with_equal_hashes_are_told_apart(monkeypatch):

@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hardlook
-from hardlook.data.concept_context import ConceptContextDataset, ConceptContextImage, Duplicates, drop_images
+from hardlook.data.concept_context import (
+    ConceptContextDataset,
+    ConceptContextImage,
+    Duplicates,
+    drop_images,
+    find_similar_names,
+)
 from hardlook.data.images import read_image
 from hardlook.data.near_duplicates import LEAST_CORRELATION, SimilarImages, decode_images, group_similar_images
 from hardlook.errors import OptionError
@@ -82,7 +88,7 @@ class SimilarGroup:
         reasons = []
         if len({row.split for row in self.images}) > 1:
             reasons.append("several splits")
-        if len({row.concept for row in self.images}) > 1:
+        if _has_several_concepts(self.images):
             reasons.append("several concepts")
         return tuple(reasons)
 
@@ -135,6 +141,17 @@ def decode_dataset(dataset: ConceptContextDataset, progress: StartProgress | Non
         [row.file or row.path for row in dataset.rows], advance=(lambda count: advance(count, 0)) if advance else None
     )
     groups = [_name_group(dataset, group) for group in group_similar_images(decoded)]
+    # One file under two concepts is shown, too; other files with equal bytes are only listed.
+    shown = {row.name for group in groups for row in group.images}
+    contents: dict[str, list[ConceptContextImage]] = {}
+    for row, content in zip(dataset.rows, decoded.contents, strict=True):
+        contents.setdefault(content, []).append(row)
+    contents.pop("", None)
+    groups += [
+        SimilarGroup(tuple(group), True, 1.0)
+        for group in contents.values()
+        if _has_several_concepts(group) and group[0].name not in shown
+    ]
     # Groups that are wrong first; the sort is stable.
     ordered = sorted(groups, key=lambda group: -len(group.leaks))
     corrupt = tuple((dataset.rows[place], why) for place, why in decoded.corrupt.items())
@@ -228,6 +245,7 @@ def build_document(found: Inspection) -> dict[str, Any]:
             for part in found.parts
             for (concept, context), count in dataset.cells(part).items()
         ],
+        "similar_names": {kind: list(map(list, groups)) for kind, groups in find_similar_names(dataset.rows).items()},
         "concepts_in_several_splits": {name: list(splits) for name, splits in found.shared_concepts.items()},
         "duplicates_across_splits": [_group_to_json(group) for group in found.duplicates.across],
         "duplicates_within_splits": [_group_to_json(group) for group in found.duplicates.within],
@@ -279,6 +297,7 @@ def describe_inspection(found: Inspection) -> list[str]:
         f"{format_count(len(dataset.rows), 'image')} of {format_count(len(concepts), 'concept')} in "
         f"{format_count(len(contexts), 'context')}; {format_number(pairs, 0)} of the {format_number(possible, 0)} "
         "pairs hold images.",
+        *_describe_similar_names(dataset),
         _describe_splits(found),
         _describe_duplicates(found),
     ]
@@ -289,6 +308,17 @@ def describe_inspection(found: Inspection) -> list[str]:
         sentences.append(f"{f'{part}: ' if part else ''}{kind}: {_describe_eligible(list(rows), ways)}")
     if found.comparison is not None:
         sentences.append(describe_published(found.comparison))
+    return sentences
+
+
+def _describe_similar_names(dataset: ConceptContextDataset) -> list[str]:
+    sentences = []
+    for kind, groups in find_similar_names(dataset.rows).items():
+        if groups:
+            named = "; ".join(" and ".join(map(repr, group)) for group in groups[:3]) + ("; ..." * (len(groups) > 3))
+            sentences.append(
+                f"Check: {kind} whose names differ in case, `_`, `-` or spaces alone count as different ({named})."
+            )
     return sentences
 
 
@@ -321,7 +351,13 @@ def _describe_duplicates(found: Inspection) -> str:
     if within:
         count = format_count(len(within), "image")
         parts.append(f"{count} by content more than once in a split; no task has one both as support and as query.")
+    if wrong := sum(_has_several_concepts(group) for group in (*across, *within)):
+        parts.append(f"Wrong: {wrong} of them under several concepts.")
     return " ".join(parts)
+
+
+def _has_several_concepts(group: Sequence[ConceptContextImage]) -> bool:
+    return len({row.concept for row in group}) > 1
 
 
 def _describe_decoded(decoded: DecodedFiles) -> str:
@@ -436,7 +472,9 @@ def _build_concepts(found: Inspection) -> Table:
 def _build_duplicates(found: Inspection) -> Section:
     shared = [(name, ", ".join(splits)) for name, splits in found.shared_concepts.items()]
     groups = [("across splits", group) for group in found.duplicates.across]
-    groups += [("within a split", group) for group in found.duplicates.within]
+    # Those that are wrong first; the sort is stable.
+    within = sorted(found.duplicates.within, key=lambda group: not _has_several_concepts(group))
+    groups += [("within a split", group) for group in within]
     rows = [
         (
             where,
