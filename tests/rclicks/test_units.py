@@ -58,6 +58,15 @@ def test_first_clicks_are_joined_by_dataset_and_stem(folder, tmp_path):
     assert notes["people's clicks of later rounds (fn, fp)"].count == 1
 
 
+def test_rows_that_a_file_holds_twice_are_noted_and_count(folder, tmp_path):
+    rows = [("GrabCut", "000001", "first", "pc", 10.0, 20.0), ("GrabCut", "000001", "first", "pc", 11.0, 20.0)]
+    path = clicks(tmp_path / "c.csv", 2 * rows)
+    units = list_units(RClicksOptions(data={"grabcut": folder}, user_clicks=str(path)))
+    assert len(units[0].payload.people) == 4
+    [note] = units.left_out
+    assert (note.what, note.count, note.kept) == ("clicks that equal an earlier row", 2, True)
+
+
 def test_clicks_that_meet_no_instance_are_refused(folder, tmp_path):
     path = clicks(tmp_path / "c.csv", [("DAVIS", "1", "first", "pc", 1.0, 1.0)])
     with pytest.raises(DataError, match=r"no first click.*grabcut"):

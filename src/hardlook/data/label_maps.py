@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL.Image
 from numpy.typing import NDArray
 
 from hardlook.data.images import open_with_pillow
@@ -55,6 +56,18 @@ def decode_label_map(data: bytes, path: Path, *, size: tuple[int, int] | None = 
     if labels.size and (int(labels.min()) < _LIMITS.min or int(labels.max()) > _LIMITS.max):
         raise DataError(f"labels reach {labels.max()}", file=path, remedy="store labels that fit 32 bits")
     return labels.astype(np.int32)
+
+
+def open_mask(path: Path) -> PIL.Image.Image:
+    """The decoded image of a mask, whose colours count; a `DataError` where only its transparency says something."""
+    image = open_with_pillow(path, read_bytes(path))
+    if image.has_transparency_data:
+        *colours, transparency = (np.ptp(channel) > 0 for channel in np.asarray(image.convert("RGBA")).T)
+        if transparency and not any(colours):
+            what = "the mask has one colour; what differs is its transparency, which is not read"
+            remedy = "store 255 on the object and 0 elsewhere, without transparency"
+            raise DataError(what, file=path, remedy=remedy)
+    return image
 
 
 def _from_image(path: Path, data: bytes) -> NDArray[np.generic]:

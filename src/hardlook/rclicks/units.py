@@ -20,6 +20,7 @@ from hardlook.models.planted.click_models import user_map
 from hardlook.rclicks.click_models import build_click_model
 from hardlook.rclicks.clicks.courses import Instance
 from hardlook.rclicks.options import NO_USERS, PLANTED_USERS, RClicksOptions
+from hardlook.rclicks.user_clicks.loading import note_kept_clicks
 from hardlook.rclicks.user_clicks.planted_users import draw_clicks
 from hardlook.world.layouts import ISEGM_IGNORE, make_trimap
 from hardlook.world.planted import PlantedWorld
@@ -153,9 +154,7 @@ def _left_out_clicks(units: Sequence[InstanceUnit], table: ClickTable, unmatched
         notes.append(LeftOut("datasets of people's clicks", len(absent), "not given as --data", tuple(absent)))
     if later := len(table) - len(table.first()):
         notes.append(LeftOut("people's clicks of later rounds (fn, fp)", later, "only first clicks are used here"))
-    if table.clipped:
-        notes.append(LeftOut("clicks outside of their image", table.clipped, "moved to its edge", kept=True))
-    return notes
+    return [*notes, *note_kept_clicks(table)]
 
 
 def prepare_unit(unit: Unit) -> Unit:

@@ -139,3 +139,26 @@ def test_dark_labels_are_refused_with_their_values(tmp_path):
 def test_a_folder_that_is_not_there_is_called_that(tmp_path):
     with pytest.raises(DataError, match="no such folder"):
         list_objects(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("folders", [("images", "masks"), ("img", "gt")])
+@pytest.mark.parametrize("grey", [0, 255])
+def test_a_mask_in_the_transparency_of_one_colour_is_refused(
+    tmp_path: Path, folders: tuple[str, str], grey: int
+) -> None:
+    pixels = np.full((4, 6, 4), grey, np.uint8)
+    _save(tmp_path / folders[0] / "cat.png", pixels[..., :3])
+    pixels[:2, 2:, 3], pixels[2:, :, 3], pixels[:, :2, 3] = 255, 0, 0
+    _save(tmp_path / folders[1] / "cat.png", pixels)
+    [found] = list_objects(tmp_path)
+    with pytest.raises(DataError, match="what differs is its transparency"):
+        found.read_target()
+
+
+def test_transparency_beside_colours_does_not_count(tmp_path: Path) -> None:
+    pixels = np.zeros((4, 6, 4), np.uint8)
+    pixels[1:3, 2:4] = (255, 255, 255, 9)
+    _save(tmp_path / "images" / "cat.png", pixels[..., :3])
+    _save(tmp_path / "masks" / "cat.png", pixels)
+    [found] = list_objects(tmp_path)
+    assert np.array_equal(found.read_target().mask, pixels[..., 0] > 0)

@@ -70,6 +70,11 @@ def test_a_second_call_asks_no_model_and_a_new_model_costs_only_itself(hardlook,
     assert hardlook(*WORLD, *out, "--json", "--seed", 1).out != first.out and len(asked) == 4 + 12
 
 
+def count_repeated(path):
+    rows = path.read_text().splitlines()
+    return len(rows) - len({*rows})
+
+
 def test_files_of_clicks_are_joined_and_what_is_left_out_is_counted(hardlook, tmp_path, words, clicked):
     previous = ("--previous-masks", clicked.previous, "--previews", clicked.previews)
     answer = hardlook(*words, *previous, "--out", tmp_path, "--json")
@@ -79,8 +84,10 @@ def test_files_of_clicks_are_joined_and_what_is_left_out_is_counted(hardlook, tm
         "stems without an instance": 1,
         "stems of later rounds": 1,
         "datasets of the file": 1,
+        "clicks in the previews that equal an earlier row": count_repeated(clicked.previews),
         "stems in the comparison of devices": 1,
     }
+    assert count_repeated(clicked.clicks) == 0
     sliced = {(row["model"], row["slice"], row["value"]): row["stems"] for row in document["scores"]}
     assert sliced["uniform", "all", ""] == 6
     assert sliced["uniform", "click_type", "first"] == 5 and sliced["uniform", "click_type", "fn"] == 1

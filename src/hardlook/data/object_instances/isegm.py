@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook import fingerprints
-from hardlook.data.images import index_images, open_with_pillow
-from hardlook.data.label_maps import read_label_map
+from hardlook.data.images import index_images
+from hardlook.data.label_maps import open_mask, read_label_map
 from hardlook.data.left_out import LeftOutNotes
 from hardlook.data.object_instances.instance import MAX_SIDE, ObjectInstance, Target
 from hardlook.errors import DataError
-from hardlook.reading import read_bytes
 
 IGNORE_GREY = 128
 
@@ -62,7 +61,7 @@ class InteractiveObject:
         if self.rule == "integers":
             labels = read_label_map(self.mask_path)
             return Target(labels == int(self.object_stem), np.zeros(labels.shape, bool))
-        stored = open_with_pillow(self.mask_path, read_bytes(self.mask_path))
+        stored = open_mask(self.mask_path)
         if self.rule == "any":
             stored = stored if stored.mode == "RGB" else stored.convert("RGB")
             mask = np.asarray(stored).max(axis=2) > 0

@@ -25,8 +25,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.images import open_with_pillow, read_image
-from hardlook.data.label_maps import read_label_map
+from hardlook.data.images import read_image
+from hardlook.data.label_maps import open_mask, read_label_map
 from hardlook.data.object_instances.instance import Target
 from hardlook.data.object_instances.isegm import IGNORE_GREY
 from hardlook.data.previous_masks import compute_error_mask
@@ -34,7 +34,6 @@ from hardlook.errors import DataError
 from hardlook.models.roles import Image, Mask
 from hardlook.rclicks.clicks.error_regions import GroundTruth, choose_error, compare_masks
 from hardlook.rclicks.user_clicks.stems import ClickType
-from hardlook.reading import read_bytes
 from hardlook.world.planted import PlantedWorld
 
 ErrorKind = Literal["auto", "fn", "fp"]
@@ -177,7 +176,7 @@ def _read(path: Path, size: tuple[int, int], *, integers: bool = False) -> _Stor
     kind: Kind = "integers"
     values: NDArray[np.int32] | None = None
     lossy = False
-    image = None if path.suffix.lower() in (".npy", ".npz") else open_with_pillow(path, read_bytes(path))
+    image = None if path.suffix.lower() in (".npy", ".npz") else open_mask(path)
     if image is not None and not image.mode.startswith("I"):
         colours = np.asarray(image.convert("RGB"))
         coloured = bool((colours != colours[..., :1]).any())

@@ -165,11 +165,18 @@ def join_clicks(
             "stems are names of images"
         )
         raise DataError(f"no stem of the file can be used: {why or 'the file is empty'}", file=file, remedy=remedy)
-    left_out = _list_left_out(names)
+    return sources, [*_list_left_out(names), *note_kept_clicks(table)]
+
+
+def note_kept_clicks(table: ClickTable, clicks: str = "clicks") -> list[LeftOut]:
+    """Notes on the `clicks` of a file that count, and of which one should know."""
+    notes = []
     if table.clipped:
-        note = LeftOut("clicks outside of their image", table.clipped, "moved to its edge", kept=True)
-        left_out.append(note)
-    return sources, left_out
+        notes.append(LeftOut(f"{clicks} outside of their image", table.clipped, "moved to its edge", kept=True))
+    if table.repeated:
+        why = "two people may hit one pixel; if the file holds its rows twice, remove the copies"
+        notes.append(LeftOut(f"{clicks} that equal an earlier row", table.repeated, why, kept=True))
+    return notes
 
 
 def join_previews(
@@ -192,7 +199,10 @@ def join_previews(
     if not sources:
         what = "no stem of the previews is an instance of the data"
         raise DataError(what, file=file, remedy="give the dataset that the previews show as --data")
-    return sources, _list_left_out(names)
+    left_out = _list_left_out(names)
+    if later := len(table) - len(table.first()):
+        left_out.append(LeftOut("clicks of later rounds in the previews", later, "only first clicks are compared"))
+    return sources, [*left_out, *note_kept_clicks(table, "clicks in the previews")]
 
 
 def compare_modes(
