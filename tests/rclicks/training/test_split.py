@@ -1,5 +1,8 @@
 """Which samples train and which judge."""
 
+import pytest
+
+from hardlook.errors import DataError
 from hardlook.rclicks.training.split import split_samples
 from hardlook.rclicks.user_clicks.planted_users import make_planted_sources
 
@@ -20,6 +23,24 @@ def test_an_image_is_never_on_both_sides(clicked):
         )
         assert train and judge and not train & judge
         assert len(split.training) + len(split.validation) == 6
+
+
+def test_stems_of_the_list_that_hold_nothing_out_are_noted(clicked, tmp_path):
+    listed = tmp_path / "validation.txt"
+    listed.write_text("\ufeff000001\n000002.png\nnowhere\n", encoding="utf-8")
+    data = {"grabcut": clicked.folder}
+    split = split_samples(clicked.clicks, data, clicked.previous, listed, scenes=6, seed=0)
+    assert {stem.source.instance.image_stem for stem in split.validation} == {"000001"}
+    [note] = [note for note in split.left_out if "--validation" in note.what]
+    assert (note.count, note.examples) == (2, ("000002.png", "nowhere"))
+
+
+def test_a_list_that_is_no_text_is_refused(clicked, tmp_path):
+    listed = tmp_path / "validation.txt"
+    listed.write_bytes(b"\xff\xfe0\x000\x00")
+    with pytest.raises(DataError, match="not a list of image stems") as caught:
+        split_samples(clicked.clicks, {"grabcut": clicked.folder}, clicked.previous, listed, scenes=6, seed=0)
+    assert caught.value.file == str(listed)
 
 
 def test_clicks_are_whole_pixels_of_the_error(clicked):

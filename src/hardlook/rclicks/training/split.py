@@ -14,6 +14,7 @@ from hardlook.errors import DataError, HardlookError
 from hardlook.harness.scorecard import LeftOut
 from hardlook.randomness import generator
 from hardlook.rclicks.user_clicks.loading import (
+    MAX_EXAMPLES,
     StoredSource,
     check_options_without_clicks,
     load_clicked_data,
@@ -21,6 +22,7 @@ from hardlook.rclicks.user_clicks.loading import (
 )
 from hardlook.rclicks.user_clicks.planted_users import make_planted_sources
 from hardlook.rclicks.user_clicks.stems import ClickedSource
+from hardlook.reading import reading
 from hardlook.report.formatting import format_count
 
 if TYPE_CHECKING:
@@ -96,13 +98,20 @@ def split_samples(
         return TrainingSplit(parts[0], parts[1], (), hash_value(["planted", worlds, scenes]), planted=True)
     clicked = load_clicked_data(user_clicks, data, previous_masks, None, split=split, scenes=scenes, seed=seed)
     sources = [source for source in clicked.sources if isinstance(source, StoredSource)]
-    held_out = _read_held_out(validation, sources) if validation else _draw_held_out(sources, seed)
+    left_out = list(clicked.left_out)
+    if validation is None:
+        held_out = _draw_held_out(sources, seed)
+    else:
+        held_out, unknown = _read_held_out(validation, sources)
+        if unknown:
+            why = "no image of that name was clicked on, so that they hold nothing out"
+            left_out.append(LeftOut("stems of the list of --validation", len(unknown), why, unknown[:MAX_EXAMPLES]))
     training = tuple(TrainingStem(source) for source in sources if source.instance.image_key not in held_out)
     validated = tuple(TrainingStem(source) for source in sources if source.instance.image_key in held_out)
     if not training or not validated:
         raise _too_few(training, validated).at(file=validation or user_clicks)
     fingerprint = hash_value([clicked.fingerprint, sorted(held_out), *([split] if split else [])])
-    return TrainingSplit(training, validated, clicked.left_out, fingerprint, planted=False)
+    return TrainingSplit(training, validated, tuple(left_out), fingerprint, planted=False)
 
 
 def drop_unusable(
@@ -138,15 +147,18 @@ def _too_few(training: Sequence[object], validation: Sequence[object], more: str
     return DataError(what, remedy="neither may be empty: give more clicks, or another --validation")
 
 
-def _read_held_out(path: Path, sources: Sequence[StoredSource]) -> set[str]:
+def _read_held_out(path: Path, sources: Sequence[StoredSource]) -> tuple[set[str], tuple[str, ...]]:
+    """The keys of the images in the list, and its stems that are of no image."""
     if not path.is_file():
         raise DataError("there is no list of validation stems", file=path, remedy="check --validation")
-    stems = {line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()}
+    with reading(path, "not a list of image stems", remedy="write one stem per line"):
+        text = path.read_text(encoding="utf-8-sig")
+    stems = {line.strip() for line in text.splitlines() if line.strip()}
     held_out = {source.instance.image_key for source in sources if source.instance.image_stem in stems}
     if not held_out:
         first = sources[0].instance.image_stem
         raise DataError("no image of the data is in the list", file=path, remedy=f"stems are written like {first!r}")
-    return held_out
+    return held_out, tuple(sorted(stems - {source.instance.image_stem for source in sources}))
 
 
 def _draw_held_out(sources: Sequence[StoredSource], seed: int) -> set[str]:
