@@ -186,6 +186,9 @@ def test_refuses_other_settings_and_other_folders(source, tmp_path):
     with pytest.raises(DataError, match="other contexts were planted here"):
         plant_contexts(source / "images", tmp_path / "a", PlantingOptions(("snow", "dusk"), correlation=0.1))
     assert content(tmp_path / "a") == before
+    (tmp_path / "a" / "contexts.json").write_text('{"made": ')
+    with pytest.raises(DataError, match="not the settings of planted contexts"):
+        plant_contexts(source / "images", tmp_path / "a", PlantingOptions(("snow", "dusk")))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with pytest.raises(DataError, match="something else"):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hardlook.errors import ChangedRun, ModelError, OptionError
+from hardlook.errors import ChangedRun, DataError, ModelError, OptionError
 from hardlook.rclicks.training.folder import check_device, check_same_settings
 from hardlook.rclicks.training.state import EpochRecord, append_epoch
 
@@ -38,6 +38,14 @@ def test_a_training_without_an_epoch_binds_nobody_and_a_state_alone_does(folder)
     (folder / "last.safetensors").write_bytes(b"")
     with pytest.raises(ChangedRun, match=r"lr was 0\.01, is 0\.1"):
         check_same_settings(folder, {**BEFORE, "lr": 0.1})
+
+
+@pytest.mark.parametrize("damage", [b"", b"[1", b"[]", b"\xff\xfe"])
+def test_damaged_settings_are_named(folder, damage):
+    (folder / "settings.json").write_bytes(damage)
+    with pytest.raises(DataError) as caught:
+        check_same_settings(folder, BEFORE)
+    assert caught.value.file == str(folder / "settings.json")
 
 
 @pytest.mark.parametrize("device", ["foo", "cuda:", "cuda:x", "cpu:0", "cudax", ""])

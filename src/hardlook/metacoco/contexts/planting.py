@@ -36,6 +36,7 @@ from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.metacoco.contexts.image_effects import EFFECTS, MASKED_EFFECTS, VERSION, Pixels, apply_effect
 from hardlook.randomness import generator
+from hardlook.reading import read_json
 
 SplitBy = Literal["concept", "image"]
 
@@ -241,7 +242,7 @@ def _reserve_folder(out: Path, source: Path, masks: Path | None, options: Planti
     }
     path = out / RECORD
     if path.is_file():
-        if json.loads(path.read_text(encoding="utf-8")) != record:
+        if read_json(path, what="not the settings of planted contexts", remedy="choose another folder") != record:
             remedy = "choose another folder, or give the settings and data that it was started with"
             raise DataError("other contexts were planted here", file=path, remedy=remedy)
     elif out.is_dir() and any(out.iterdir()):

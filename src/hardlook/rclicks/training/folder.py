@@ -17,7 +17,8 @@ from hardlook.harness.runs.progress import open_progress
 from hardlook.rclicks.training.loop import TrainingResult, train
 from hardlook.rclicks.training.settings import TrainingSettings
 from hardlook.rclicks.training.split import TrainingSplit, drop_unusable
-from hardlook.rclicks.training.state import HISTORY, LAST, read_history, read_progress
+from hardlook.rclicks.training.state import HISTORY, LAST, REMEDY, read_history, read_progress
+from hardlook.reading import read_json
 from hardlook.report.json_values import dump_json
 from hardlook.threads import pin_threads
 
@@ -113,7 +114,10 @@ def check_same_settings(out: Path, given: Mapping[str, Any], *, unknown: Collect
     path = out / SETTINGS_FILE
     if not path.is_file() or not ((out / LAST).is_file() or read_history(out / HISTORY)):
         return
-    before, now = json.loads(path.read_text(encoding="utf-8")), json.loads(json.dumps(dict(given)))
+    what = "not the settings of a training"
+    before, now = read_json(path, what=what, remedy=REMEDY), json.loads(json.dumps(dict(given)))
+    if not isinstance(before, dict):
+        raise DataError(what, file=path, remedy=REMEDY)
     names = (before.keys() | now.keys()) - set(unknown)
     # On a GPU the number of threads is not recorded, so it is not compared.
     if before.get("threads") is None or now.get("threads") is None:

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hardlook.errors import ChangedRun
+from hardlook.errors import ChangedRun, DataError
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.networks.clickability import NAME, read_header, write_tensors
 from hardlook.networks.loading import load_state_dict
@@ -33,7 +33,7 @@ BEST, LAST, HISTORY = NAME, "last.safetensors", "history.jsonl"
 HEADER = "hardlook-clickability-training"
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 _NO_STATE = "the file does not hold the state of a training"
-_REMEDY = "train in another folder, or delete this one to start again"
+REMEDY = "train in another folder, or delete this one to start again"
 
 
 @dataclass(frozen=True)
@@ -61,24 +61,24 @@ def read_progress(path: Path) -> TrainingProgress:
     """How far the saved state is; nothing done without a file. The history may be an epoch ahead of a killed run."""
     if not path.is_file():
         return TrainingProgress()
-    with reading(path, _NO_STATE, remedy=_REMEDY):
+    with reading(path, _NO_STATE, remedy=REMEDY):
         return TrainingProgress(**json.loads(read_header(path)[HEADER])["reached"])
 
 
 def check_state(path: Path, identity: Mapping[str, Any]) -> TrainingProgress:
     """How far the saved state is; an error where the file is of another training."""
-    with reading(path, _NO_STATE, remedy=_REMEDY):
+    with reading(path, _NO_STATE, remedy=REMEDY):
         header = json.loads(read_header(path).get(HEADER, "{}"))
         before, now = header.get("identity", {}), json.loads(json.dumps(dict(identity)))
         changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
         if changed:
-            raise ChangedRun(f"the folder holds another training: {', '.join(changed)} differ", remedy=_REMEDY)
+            raise ChangedRun(f"the folder holds another training: {', '.join(changed)} differ", remedy=REMEDY)
         return TrainingProgress(**header["reached"])
 
 
 def restore_state(path: Path, network: nn.Module, optimizer: Optimizer | None) -> None:
     """Put the saved tensors into the network and, where given, into its optimizer."""
-    with reading(path, _NO_STATE, remedy=_REMEDY):
+    with reading(path, _NO_STATE, remedy=REMEDY):
         tensors = load_state_dict(path).state
         parts = {key.removeprefix("network."): value for key, value in tensors.items() if key.startswith("network.")}
         network.load_state_dict(parts)
@@ -115,7 +115,7 @@ def read_history(path: Path) -> tuple[EpochRecord, ...]:
     """All epochs; a last line that a killed run left unfinished does not count."""
     if not path.is_file():
         return ()
-    with reading(path, "not the history of a training", remedy=_REMEDY):
+    with reading(path, "not the history of a training", remedy=REMEDY):
         lines = path.read_text(encoding="utf-8").split("\n")[:-1]
         return tuple(EpochRecord(**json.loads(line)) for line in lines if line)
 
@@ -123,5 +123,9 @@ def read_history(path: Path) -> tuple[EpochRecord, ...]:
 def cut_history(path: Path, epochs: int) -> tuple[EpochRecord, ...]:
     """Keep the first `epochs` epochs: those that the saved state knows of."""
     kept = tuple(record for record in read_history(path) if record.epoch <= epochs)
+    if (found := [record.epoch for record in kept]) != list(range(1, epochs + 1)):
+        listed = ", ".join(map(str, found)) or "none"
+        what = f"the history is damaged: it has the epochs {listed}, and the saved state has done {epochs}"
+        raise DataError(what, file=path, remedy=REMEDY)
     write_atomically(path, "".join(json.dumps(asdict(record)) + "\n" for record in kept))
     return kept
