@@ -41,6 +41,13 @@ def test_masks_are_found_by_stem(tmp_path: Path, high: int) -> None:
     assert masks.missing(["b", "eu.a-1_mivos_fn", "a"]) == ("b", "a")
 
 
+def test_half_of_the_largest_value_is_background(tmp_path: Path) -> None:
+    _save(tmp_path / "a_mivos_fn.png", [[0, 1, 2]])
+    _save(tmp_path / "b_mivos_fn.png", [[100, 101, 200]])
+    masks = PreviousMasks(tmp_path)
+    assert [masks.read(f"{name}_mivos_fn").tolist() for name in "ab"] == [[[False, False, True]], [[False, True, True]]]
+
+
 def test_a_dataset_s_own_folder_goes_first(tmp_path: Path) -> None:
     _save(tmp_path / "a_mivos_fp.png", [[0, 0, 255]])
     _save(tmp_path / "GrabCut" / "a_mivos_fp.png", [[255, 0, 0]])

@@ -330,6 +330,15 @@ def test_one_task_in_two_modes_counts_once_where_modes_are_joined(drawn):
             assert again.n == 2 * score.n
 
 
+def test_a_gap_of_two_contexts_rests_on_the_fewer_tasks():
+    """Here one task asks inside of the supports' context and three outside."""
+    rows = [row("iid", 2, 1, 0, ["cat", "dog"], ["fog"] * 2, ["fog"] * 2, [0, 1])]
+    rows += [row("ood", 2, 1, index, ["cat", "dog"], ["fog"] * 2, ["night"] * 2, [0, 0]) for index in range(3)]
+    pair = {"support context": "fog", "query context": "night"}
+    gap, accuracy = (scorecard(rows).get(name, **pair) for name in ("gap", "accuracy"))
+    assert (gap.value, gap.rests_on, accuracy.rests_on) == (0.5, {"task": 1}, {"task": 3})
+
+
 def test_pairs_of_contexts_beyond_the_most_frequent_are_counted():
     names = [f"context {number:02d}" for number in range(21)]
     rows = [

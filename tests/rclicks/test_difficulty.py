@@ -10,7 +10,14 @@ import pytest
 
 from hardlook.harness.checked_json import parse_checked_json
 from hardlook.harness.sections import Gallery
-from hardlook.rclicks.difficulty import build_sections, describe_differences, find_differences, join_runs, read_run
+from hardlook.rclicks.difficulty import (
+    JoinedRuns,
+    build_sections,
+    describe_differences,
+    find_differences,
+    join_runs,
+    read_run,
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +63,12 @@ def test_spreads_and_means_are_averaged_over_runs_first(hardlook, tmp_path, runs
     page = (tmp_path / "out/page.html").read_text()
     assert "Pictures of hard" in page and page.count("data:image/jpeg") == 5 * 4
     assert "it matters least which click" in page
+
+
+def test_the_run_that_is_shown_is_the_one_of_the_widest_spread():
+    mean, std = np.array([[0.9, 0.9], [0.1, 0.1]]), np.array([[0.1, 0.4], [0.2, 0.2]])
+    joined = JoinedRuns(("steady", "poor"), ("a", "b"), ("x", "x"), mean, std, "people", (0, 0), (2, 2))
+    assert joined.widest == "steady"
 
 
 def test_only_shared_instances_count_and_the_rest_is_said(hardlook, tmp_path, runs):

@@ -212,6 +212,13 @@ def test_courses_that_never_get_there_are_counted():
     assert not card.left_out
 
 
+def test_of_several_draws_the_centre_rule_is_counted_once():
+    courses = ("base", "G1", "G2", "G1#2", "G2#2", "G1#3", "G2#3")
+    never = [50] * 20
+    card = card_of([record("a", never, [reaching(4), never, *[reaching(4)] * 4], courses=courses)], draws=3)
+    assert [(note.what, note.count) for note in card.noted] == [("courses that never reach 90 % IoU", 2)]
+
+
 def test_costs_of_a_model_that_never_gets_there_are_undefined_with_the_reason():
     never = [50] * 20
     card = card_of([record(name, never, [never] * 10) for name in "abcd"])

@@ -102,6 +102,11 @@ def test_each_label_is_dealt_evenly(rows, folds, seed):
             assert own.min() >= 0 and len(counts) == folds and counts.max() - counts.min() <= 1
 
 
+def test_labels_of_few_images_are_in_all_folds_together():
+    counts = np.bincount(assign_image_folds(np.repeat(np.arange(60), 2), 5, np.random.default_rng(0)), minlength=5)
+    assert counts.min() >= 12 and counts.max() <= 36
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=60), st.integers(0, 99))
 def test_a_concept_is_asked_about_in_contexts_it_was_not_trained_in(rows, seed):
     concept, context = (np.array(part) for part in zip(*rows, strict=True))

@@ -109,6 +109,13 @@ def test_the_error_of_a_mean():
     assert found.interval.high - found.value == pytest.approx(1.959964 * found.standard_error)
 
 
+def test_the_error_of_an_odd_number_of_images():
+    """Of all halves of two of five the means vary by s^2 / 2 (1 - 2 / 5); times 2 / 3 that is s^2 / 5."""
+    values = np.array([0.0, 1.0, 1.0, 2.0, 6.0])
+    found = delete_half_jackknife(5, lambda kept: float(values[kept].mean()), rng=np.random.default_rng(0), halves=4000)
+    assert found.standard_error == pytest.approx(stats.sem(values), rel=0.03)
+
+
 def test_few_images_and_bounds():
     few = delete_half_jackknife(3, lambda kept: 1.0, rng=np.random.default_rng(0))
     assert few.value == 1 and math.isnan(few.interval.low) and few.resamples == 0

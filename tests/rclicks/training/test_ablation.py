@@ -31,6 +31,10 @@ def test_every_sigma_is_trained_evaluated_and_kept(hardlook, tmp_path):
     printed = {str(row["sigma"]): row["KS"] for row in both["published"]}
     assert len(printed) == 12 and printed["5"] == 0.55
     assert "0.55" in (out / "page.html").read_text()
+    for metric, best in (("ks", max), ("pl1", min), ("wd", min), ("nss", max), ("pde", max)):
+        values = [row[metric]["value"] for row in both["rows"]]
+        sigmas = " and ".join(f"{row['sigma']:g}" for row in both["rows"] if row[metric]["value"] == best(values))
+        assert f"{metric.upper()} {sigmas}" in both["in_words"][0]
 
 
 def test_sigmas_are_the_paper_s_or_those_that_are_given():

@@ -3,6 +3,7 @@
 import pytest
 
 from hardlook.errors import DataError
+from hardlook.rclicks.training import split as split_module
 from hardlook.rclicks.training.split import split_samples
 from hardlook.rclicks.user_clicks.planted_users import make_planted_sources
 
@@ -23,6 +24,14 @@ def test_an_image_is_never_on_both_sides(clicked):
         )
         assert train and judge and not train & judge
         assert len(split.training) + len(split.validation) == 6
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_neither_part_is_empty_whatever_is_drawn(clicked, monkeypatch, share):
+    monkeypatch.setattr(split_module, "VALIDATION_SHARE", share)
+    split = split_samples(clicked.clicks, {"grabcut": clicked.folder}, clicked.previous, None, scenes=6, seed=0)
+    assert {stem.source.instance.image_stem for stem in split.validation} == {"000001"}
+    assert split.training
 
 
 def test_stems_of_the_list_that_hold_nothing_out_are_noted(clicked, tmp_path):
