@@ -11,6 +11,8 @@ TOLD = ("L0", "L1", "L2", "L3", "L4", "L5", "L6")
 
 UNTOLD = ("L0", "L1", "L2+L3", "L4", "L5", "L6")
 
+TOLD_IN_PART = ("L0", "L1", "L2", "L2+L3", "L4", "L5", "L6")
+
 
 def scorecard(frame, scs="paper", void="ignored", **more):
     options = TossOptions(**{"resamples": 0, "reading": {"scs": scs, "void": void}, **more})

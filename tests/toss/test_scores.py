@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_shot_folders import write_one_shot_folder
-from toss_records import SPLITS, TOLD, UNTOLD, frame_of, row, rows_of_ious, scorecard
+from toss_records import SPLITS, TOLD, TOLD_IN_PART, UNTOLD, frame_of, row, rows_of_ious, scorecard
 
 from hardlook.data.toss_pairs import LEVELS, list_pair_files, read_pairs, write_pairs
 from hardlook.errors import OptionError
@@ -136,6 +136,16 @@ def test_scs_weighs_the_told_levels():
     assert scorecard(frame_of(rows)).get("scs").value == pytest.approx(0.7)
 
 
+def test_pairs_that_name_their_level_count_where_others_do_not():
+    ious = {"L0": 80, "L1": 70, "L2": 60, "L2+L3": 40, "L4": 40, "L5": 20, "L6": 30}
+    frame = frame_of(rows_of_ious({(2, 0, level, "cat"): n for level, n in ious.items()}))
+    # L2 and L3 are not told apart in all pairs, so their IoU, (60 + 40) / 200, serves both.
+    expected = (4 * 0.8 + 2 * 0.7 + 3 * 0.5 + (1 - 0.4) + (1 - 0.2) + (1 - 0.3)) / 12
+    card = scorecard(frame)
+    assert card.get("scs").value == pytest.approx(expected)
+    assert card.get("scs").n == len(ious)
+
+
 def test_without_an_encoder_the_levels_stay_together(folder):
     card = InMemoryRun("toss", {"data": folder.data, "tiers": "2", "resamples": 0}).score("empty")
     assert {score.slice["level"] for score in card.scores if "level" in score.slice} >= {"L2+L3"}
@@ -181,7 +191,7 @@ def salient_pixels(rng, counts):
 @st.composite
 def record_rows(draw):
     """Few classes, folds and images; splits, levels and tiers may be missing."""
-    levels = draw(st.sampled_from([TOLD, UNTOLD]))
+    levels = draw(st.sampled_from([TOLD, UNTOLD, TOLD_IN_PART]))
     cells = [(0, 0, ""), (0, 1, ""), (3, -1, "")]
     cells += [(1, fold, split) for fold in (0, 1) for split in SPLITS]
     cells += [(2, fold, level) for fold in (0, 1) for level in levels]

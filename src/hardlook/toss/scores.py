@@ -295,9 +295,15 @@ def _score_generalisation(sums: PixelSums, totals: Totals, tier: Chosen, where: 
 
 def _group_levels(sums: PixelSums, chosen: Chosen, reading: str) -> list[tuple[str, ...]]:
     """The levels, or in the reading `released` the groups of levels, that SCS needs of a class."""
+    pooled = L2_OR_L3 in sums.values_of("split", chosen)
+    return _list_groups(reading, pooled=pooled)
+
+
+def _list_groups(reading: str, *, pooled: bool) -> list[tuple[str, ...]]:
+    """The groups of levels; `pooled` says that some pairs of L2 and L3 are not told apart: then none of them are."""
     if reading == "released":
         return [SAME_CLASS if "L2" in group else group for group in RELEASED_GROUPS]
-    return [(level,) for level in (POOLED_LEVELS if L2_OR_L3 in sums.values_of("split", chosen) else LEVELS)]
+    return [SAME_CLASS if level == L2_OR_L3 else (level,) for level in (POOLED_LEVELS if pooled else LEVELS)]
 
 
 def _find_complete_classes(sums: PixelSums, chosen: Chosen, groups: Sequence[tuple[str, ...]]) -> Chosen:
@@ -407,10 +413,7 @@ def _list_lacking_levels(present: dict[Cell, set[str]], scs: str) -> list[str]:
     pooled = {(shots, fold) for (shots, fold, _), levels in present.items() if L2_OR_L3 in levels}
     lacking = []
     for (shots, fold, name), levels in present.items():
-        if scs == "released":
-            groups = [(*group, L2_OR_L3) if "L2" in group else group for group in RELEASED_GROUPS]
-        else:
-            groups = [(level,) for level in (POOLED_LEVELS if (shots, fold) in pooled else LEVELS)]
+        groups = _list_groups(scs, pooled=(shots, fold) in pooled)
         if gone := [" or ".join(group) for group in groups if not levels & set(group)]:
             lacking.append(f"{name} of fold {fold}: no {', '.join(gone)}")
     return lacking
