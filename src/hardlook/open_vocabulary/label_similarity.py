@@ -60,17 +60,26 @@ class LabelPairs:
 
 
 def compute_label_similarity(
-    names: Sequence[str], options: SimilarityOptions, own: LabelSet | None = None
+    names: Sequence[str],
+    options: SimilarityOptions,
+    own: LabelSet | None = None,
+    *,
+    every: Sequence[str] | None = None,
+    more_names: bool = False,
 ) -> LabelSimilarity:
     """The similarity of names, looked up in `options.labels`, the predictions' labels, the planted world and VOC.
 
     Without `options.labels` the senses of `own` count, those that the data's json states. Names of the data that none
     of these has are then looked up in the smallest shipped label set that has all names, such as coco80 for COCO's
-    json.
+    json. A matrix from a file has the labels `every` where `names` are only those of them that occur; `more_names` says
+    that it may name any others.
     """
 
     def read(labels: LabelSet, path: Path) -> Matrix:
-        return read_matrix(path, labels, asymmetric=options.asymmetric).values
+        if every is not None:
+            pairs, rows = _open_among(labels, every, path, options), np.arange(len(labels))
+            return np.stack([pairs(np.full_like(rows, row), rows) for row in rows])
+        return read_matrix(path, labels, asymmetric=options.asymmetric, more_names=more_names).values
 
     def compute(labels: LabelSet) -> tuple[Matrix, Treated]:
         known, places = _speak(labels)
@@ -82,13 +91,17 @@ def compute_label_similarity(
     return LabelSimilarity(*_compute(names, options, own, read, compute))
 
 
-def compute_label_pairs(names: Sequence[str], options: SimilarityOptions) -> LabelPairs:
+def compute_label_pairs(
+    names: Sequence[str], options: SimilarityOptions, *, every: Sequence[str] | None = None
+) -> LabelPairs:
     """As `compute_label_similarity`, for so many labels that no matrix fits into memory.
 
     A matrix from a file may name other labels too: with very many labels, those that occur nowhere are left out.
     """
 
     def read(labels: LabelSet, path: Path) -> PairSimilarity:
+        if every is not None:
+            return _open_among(labels, every, path, options)
         return open_matrix(path, labels, asymmetric=options.asymmetric, more_names=True)
 
     def compute(labels: LabelSet) -> tuple[PairSimilarity, Treated]:
@@ -99,6 +112,14 @@ def compute_label_pairs(names: Sequence[str], options: SimilarityOptions) -> Lab
         return _spread_pairs(result.pairs, places), result.treated
 
     return LabelPairs(*_compute(names, options, None, read, compute))
+
+
+def _open_among(labels: LabelSet, every: Sequence[str], path: Path, options: SimilarityOptions) -> PairSimilarity:
+    """The matrix of a file for labels that are some of `every`; its rows are in their order if it names none."""
+    whole = find_labels(every, _load_sets(options, every, None))
+    places = {name: place for place, name in enumerate(every)}
+    pairs = open_matrix(path, whole, asymmetric=options.asymmetric, more_names=True)
+    return among_rows(pairs, [places[label.name] for label in labels])
 
 
 def _compute(
@@ -152,12 +173,18 @@ def check_similarity(
 
 
 def compute_used_similarity(
-    names: Sequence[str], used: NDArray[np.bool_], options: SimilarityOptions, own: LabelSet | None = None
+    names: Sequence[str],
+    used: NDArray[np.bool_],
+    options: SimilarityOptions,
+    own: LabelSet | None = None,
+    *,
+    every: Sequence[str] | None = None,
 ) -> Matrix:
     """(K, K) similarity where the list may hold labels of other runs; `used` (K,) says which this run uses.
 
     Labels of another model may have no sense under this run's options. Their similarity to every label is then 0,
-    which changes no score of this run. A label without a sense that the run does use is an error as always.
+    which changes no score of this run. A label without a sense that the run does use is an error as always. `every` is
+    as in `compute_label_similarity`.
 
     >>> used = np.array([True, True, False])
     >>> compute_used_similarity(["cat", "dog", "glorp"], used, SimilarityOptions())
@@ -166,20 +193,26 @@ def compute_used_similarity(
            [0. , 0. , 1. ]])
     """
     try:
-        return compute_label_similarity(names, options, own).matrix
+        return compute_label_similarity(names, options, own, every=every, more_names=True).matrix
     except HardlookError:
         rows = np.flatnonzero(used)
         if len(rows) == len(names):
             raise
-    matrix = np.eye(len(names))
-    matrix[np.ix_(rows, rows)] = compute_label_similarity([names[row] for row in rows.tolist()], options, own).matrix
+    matrix, some = np.eye(len(names)), [names[row] for row in rows.tolist()]
+    matrix[np.ix_(rows, rows)] = compute_label_similarity(some, options, own, more_names=True).matrix
     return matrix
 
 
-def compute_used_pairs(names: Sequence[str], used: NDArray[np.bool_], options: SimilarityOptions) -> PairSimilarity:
+def compute_used_pairs(
+    names: Sequence[str],
+    used: NDArray[np.bool_],
+    options: SimilarityOptions,
+    *,
+    every: Sequence[str] | None = None,
+) -> PairSimilarity:
     """As `compute_used_similarity`, for so many labels that no matrix fits into memory."""
     try:
-        return compute_label_pairs(names, options).pairs
+        return compute_label_pairs(names, options, every=every).pairs
     except HardlookError:
         rows = np.flatnonzero(used)
         if len(rows) == len(names):

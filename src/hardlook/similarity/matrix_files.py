@@ -258,6 +258,8 @@ def _name_file_in_errors(path: Path) -> Iterator[None]:
         yield
     except ValueError as error:
         what, remedy = str(error), "a similarity matrix is square, symmetric, 1 on its diagonal, and within [0, 1]"
+        if "one per label" in what and path.suffix == ".npy":
+            remedy += f"; name its rows in {path.with_suffix('.txt').name} beside it if it is of other labels too"
         if "a symmetric matrix" in what:
             remedy += "; pass --asymmetric if it is meant (rows are true labels, columns predicted ones)"
         raise DataError(what, file=path, remedy=remedy) from error

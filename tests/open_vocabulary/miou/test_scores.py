@@ -220,6 +220,36 @@ def test_very_many_labels_are_scored_by_those_that_occur(tmp_path, monkeypatch):
     assert joint[0]["labels"][0] < 100
 
 
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("limit", [50, 8])
+def test_a_matrix_of_very_many_labels_scores_those_that_occur(tmp_path, monkeypatch, named, limit):
+    """Of 60 labels twelve occur: more or fewer than are scored by a matrix."""
+    given = write_maps(tmp_path, added=0, labels=12) | {"ignore": 65535, "similarity": tmp_path / "S.npy"}
+    (tmp_path / "labels.csv").write_text("id,name\n" + "".join(f"{k},label {k}\n" for k in range(60)))
+    rng = np.random.default_rng(4)
+    halves = rng.random((60, 60)) / 2
+    matrix = np.where(np.eye(60, dtype=bool), 1, halves + halves.T)
+    order = rng.permutation(60) if named else np.arange(60)
+    np.save(tmp_path / "S.npy", matrix[np.ix_(order, order)])
+    if named:
+        (tmp_path / "S.txt").write_text("".join(f"label {k}\n" for k in order))
+    few = launch("open-miou", out=tmp_path / "few", given=given).scored
+    expected = BENCHMARK.qualities(few.records, few.options)["image-open-miou"].to_list()
+    allow_matrices_of(limit, monkeypatch)
+    many = launch("open-miou", out=tmp_path / "many", given=given).scored
+    assert many.scorecard.get("open-miou").value == pytest.approx(few.scorecard.get("open-miou").value, abs=1e-12)
+    found = BENCHMARK.qualities(many.records, many.options)["image-open-miou"].to_list()
+    assert found == pytest.approx(expected, abs=1e-12)
+    joint, _ = BENCHMARK.merge_vocabularies([many.records, many.records])
+    if named:
+        (tally, *_) = BENCHMARK.tallies(joint, many.options)
+        assert tally.entries
+    else:
+        with pytest.raises(DataError, match=r"rows, one per label, got 60") as caught:
+            BENCHMARK.tallies(joint, many.options)
+        assert "S.txt" in caught.value.remedy
+
+
 NOUNS = 420
 
 

@@ -84,9 +84,9 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouO
     """Every score with its interval over images, and the most costly confusions."""
     warnings = note_numbering(records, options)
     records, merged = merge_words(join_image_vocabularies(records), options, merge_classes, keep=False)
-    records = keep_used_labels(records)
+    records, every = _keep_used_labels(records)
     names = read_label_names(records)
-    similarity, treatments = _compute_similarity(names, options)
+    similarity, treatments = _compute_similarity(names, options, every)
     scores = [
         score for tally in _tally_contexts(records, similarity, names, options) for score in score_tally(tally, options)
     ]
@@ -106,12 +106,20 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouO
     return add_comparability(Scorecard(card.name, card.version, "", tuple(scores), left_out=notes), options)
 
 
-def _compute_similarity(names: list[str], options: OpenMiouOptions) -> tuple[Similarity, tuple[LeftOut, ...]]:
-    """The similarity of the labels, and notes on labels that needed a special treatment."""
+def _keep_used_labels(records: pl.DataFrame) -> tuple[pl.DataFrame, list[str] | None]:
+    """The records with the labels that occur alone where there are very many, and then all labels; else None."""
+    kept, every = keep_used_labels(records), read_label_names(records)
+    return kept, every if len(read_label_names(kept)) < len(every) else None
+
+
+def _compute_similarity(
+    names: list[str], options: OpenMiouOptions, every: list[str] | None
+) -> tuple[Similarity, tuple[LeftOut, ...]]:
+    """The similarity of the labels, some of `every`, and notes on labels that needed a special treatment."""
     if len(names) > MAX_MATRIX_LABELS:
-        many = compute_label_pairs(names, options)
+        many = compute_label_pairs(names, options, every=every)
         return many.pairs, many.notes
-    few = compute_label_similarity(names, options)
+    few = compute_label_similarity(names, options, every=every)
     return few.matrix, few.notes
 
 
@@ -186,8 +194,9 @@ def compute_unit_qualities(records: pl.DataFrame, options: OpenMiouOptions) -> p
     import polars as pl
 
     records, _ = merge_words(join_image_vocabularies(records), options, merge_classes, keep=True)
-    records = keep_used_labels(records)
-    opened, vanilla = per_image_open_miou(records, _compute_run_similarity(records, options)), per_image_miou(records)
+    records, every = _keep_used_labels(records)
+    similarity = _compute_run_similarity(records, options, every)
+    opened, vanilla = per_image_open_miou(records, similarity), per_image_miou(records)
     columns = {"image-open-miou": opened, "image-miou": vanilla, "image-gain": opened - vanilla}
     return pl.DataFrame({"unit": records["unit"], **columns})
 
@@ -215,14 +224,16 @@ def _split(records: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield from records.iter_slices(max(1, MAX_COUNTS // (int(records["labels"][0]) + 1)))
 
 
-def _compute_run_similarity(records: pl.DataFrame, options: OpenMiouOptions) -> Similarity:
-    """The similarity that the options choose, of the labels that the records use."""
+def _compute_run_similarity(
+    records: pl.DataFrame, options: OpenMiouOptions, every: list[str] | None = None
+) -> Similarity:
+    """The similarity that the options choose, of the labels that the records use, some of `every`."""
     cells = read_cells(records)
     used = np.zeros(cells.labels + 1, np.bool_)
     used[cells.true] = True
     used[cells.predicted] = True
     compute = compute_used_pairs if cells.labels > MAX_MATRIX_LABELS else compute_used_similarity
-    return compute(read_label_names(records), used[:-1], options)
+    return compute(read_label_names(records), used[:-1], options, every=every)
 
 
 def _tally_contexts(
