@@ -165,6 +165,15 @@ def read_id(value: Any) -> int:
     return number
 
 
+def is_flag(value: Any) -> bool:
+    """Whether this is a yes or no as JSON files write them: true, false, 1 or 0; the text "0", which is true, is none.
+
+    >>> is_flag(1), is_flag(False), is_flag("0"), is_flag(2)
+    (True, True, False, False)
+    """
+    return isinstance(value, int | float) and value in (0, 1)
+
+
 def read_name(value: Any) -> str:
     r"""The name of a label in one line: records list names by line, with tabs between the columns of some.
 

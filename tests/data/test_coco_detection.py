@@ -305,3 +305,44 @@ def test_an_area_is_a_number_of_pixels(area) -> None:
     }
     with pytest.raises(DataError, match="areas that are not numbers of pixels, of annotations"):
         parse_instances({**content, "annotations": [{**SQUARE, "area": area}]})
+
+
+@pytest.mark.parametrize("crowd", ["0", 2, float("nan"), []])
+def test_a_crowd_flag_is_one_or_zero(crowd: Any) -> None:
+    with pytest.raises(DataError, match="iscrowd that is neither 1 nor 0, of annotations: 1"):
+        parse_instances(content({**SQUARE, "iscrowd": crowd}))
+    (image,) = parse_instances(content({**SQUARE, "iscrowd": None}, {**SQUARE, "id": 2, "iscrowd": True})).images
+    assert image.crowd.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("picture", "annotation", "message"),
+    [
+        ({"width": 0}, {}, "images whose sides are not above 0"),
+        ({"height": 5.5}, {}, "5.5 is not a whole number"),
+        ({"id": 2**70}, {"image_id": 2**70}, "ids of images or categories with more than 18 digits"),
+        ({}, {"id": 2**70}, "annotation ids with more than 18 digits"),
+        ({}, {"id": 1.5}, "1.5 is not a whole number"),
+        ({}, {"bbox": [0, 0, 1e200, 1e200]}, "boxes that are not x, y, width, height, of annotations: 1"),
+    ],
+)
+def test_numbers_that_no_record_can_hold_are_refused(picture: Any, annotation: Any, message: str) -> None:
+    truth = content({**SQUARE, **annotation})
+    truth["images"] = [{**PICTURE, **picture}]
+    with pytest.raises(DataError, match=message):
+        parse_instances(truth)
+
+
+def test_one_annotation_id_as_a_number_and_as_a_text_comes_twice() -> None:
+    with pytest.raises(DataError, match="duplicate annotation ids: 1"):
+        parse_instances(content(SQUARE, {**SQUARE, "id": "1"}))
+
+
+def test_a_score_is_a_number(truth: InstanceDataset) -> None:
+    with pytest.raises(DataError, match="no score, at positions: 0"):
+        parse_results([{**ROW, "score": True}], truth, "bbox")
+
+
+def test_a_byte_order_mark_is_no_content(truth: InstanceDataset, tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_bytes(b"\xef\xbb\xbf" + json.dumps([ROW]).encode())
+    assert len(read_results(tmp_path / "results.json", truth, "bbox")[1].scores) == 1

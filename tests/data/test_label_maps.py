@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import struct
+import zlib
 from pathlib import Path
 
 import cv2
@@ -74,3 +76,48 @@ def test_another_size_than_the_image_is_refused(tmp_path: Path) -> None:
     assert read_label_map(tmp_path / "a.npy", size=(3, 2)).shape == (2, 3)
     with pytest.raises(DataError, match="is 3x2, its image 2x3"):
         read_label_map(tmp_path / "a.npy", size=(2, 3))
+
+
+def write_png(path: Path, labels: np.ndarray, bits: int, colour: int = 0) -> None:
+    """A PNG as its specification lays it out: rows of samples of `bits` bits, most significant bit first."""
+    height, width = labels.shape[:2]
+    samples = labels.reshape(height, -1).astype(">u2")
+    if bits == 16:
+        rows = samples.view(np.uint8)
+    else:
+        rows = np.packbits((samples[..., None] >> np.arange(bits - 1, -1, -1) & 1).reshape(height, -1).astype(bool), 1)
+    lines = b"".join(b"\0" + row.tobytes() for row in rows)
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)),
+        (b"IDAT", zlib.compress(lines)), (b"IEND", b""),
+    ]  # fmt: skip
+    framed = (
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(framed))
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8, 16])
+def test_grey_pngs_of_any_depth_hold_the_numbers_that_were_written(bits: int, tmp_path: Path) -> None:
+    labels = np.arange(12).reshape(2, 6) % 2 ** min(bits, 3)
+    write_png(tmp_path / "a.png", labels, bits)
+    assert np.array_equal(read_label_map(tmp_path / "a.png"), labels)
+
+
+def test_channels_of_16_bits_are_refused(tmp_path: Path) -> None:
+    write_png(tmp_path / "a.png", np.dstack([_LABELS] * 3), 16, colour=2)
+    with pytest.raises(DataError, match="16 bits in each of several channels"):
+        read_label_map(tmp_path / "a.png")
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "WEBP"])
+def test_formats_that_change_numbers_are_refused_whatever_the_suffix(kind: str, tmp_path: Path) -> None:
+    PIL.Image.fromarray(_LABELS).save(tmp_path / "a.png", kind)
+    with pytest.raises(DataError, match=f"stored as {kind}, which changes the numbers"):
+        read_label_map(tmp_path / "a.png")
+
+
+def test_a_map_without_pixels_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", _LABELS[:0])
+    with pytest.raises(DataError, match=r"a label map of shape \(0, 3\)"):
+        read_label_map(tmp_path / "a.npy")

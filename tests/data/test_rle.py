@@ -94,3 +94,9 @@ def test_what_is_no_mask_is_refused() -> None:
         rle.decode({"size": [2, 2], "counts": "!!"})
     with pytest.raises(DataError, match="not a COCO segmentation"):
         rle.from_segmentation({"size": [2, 2]}, 2, 2)
+
+
+@pytest.mark.parametrize("last", [[float("nan"), 4], [float("inf"), 4], [4], [4, 4, 4]])
+def test_a_polygon_is_pairs_of_finite_numbers(last):
+    with pytest.raises(DataError, match="a polygon"):
+        rle.from_segmentation([[0, 0, 4, 0, *last]] if len(last) == 2 else [[0, 0, 4, 0, 4, 4, *last]], 5, 6)

@@ -16,6 +16,12 @@ def test_class_sets_are_masks_over_the_names(tmp_path):
     }
 
 
+def test_a_set_is_a_list_of_names(tmp_path):
+    (tmp_path / "sets.json").write_bytes(b'\xef\xbb\xbf{"base": "cat"}')
+    with pytest.raises(DataError, match="the set 'base' is no list of names"):
+        load_class_sets(tmp_path / "sets.json", ["c", "a", "t"])
+
+
 def test_cocos_base_and_novel_classes_are_disjoint_and_need_its_labels():
     names = load_label_set("coco80").names
     masks = load_class_sets(Path("coco-48-17"), names)

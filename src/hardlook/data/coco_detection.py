@@ -38,12 +38,14 @@ from numpy.typing import NDArray
 from hardlook.data import rle
 from hardlook.data.problems import ProblemList
 from hardlook.errors import DataError
-from hardlook.reading import get_max_pixels, read_bytes, read_id, read_json, read_name, reading
+from hardlook.reading import get_max_pixels, is_flag, read_bytes, read_id, read_json, read_name, reading
 
 FORMAT = "expected images (id, width, height), annotations (id, image_id, category_id, bbox), categories (id, name)"
 IouType = Literal["segm", "bbox"]
 LVIS_KEYS = ("neg_category_ids", "not_exhaustive_category_ids")
 FREQUENCIES = {"r": "rare", "c": "common", "f": "frequent"}
+_MAX_ID = 10**18
+_LARGEST_SIDE = 1e100  # pixels: areas of such boxes and their sums are finite
 _SEPARATORS = re.compile(r"[\s,]*")
 _REMEDY = "expected a list of {image_id, category_id, score, bbox or segmentation} for images of the ground truth"
 
@@ -121,19 +123,21 @@ def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDat
         names = {read_id(category["id"]): read_name(category["name"]) for category in content["categories"]}
         image_names = _number_named_images(content["images"])
         images = {image_names.get(image["id"]) or read_id(image["id"]): image for image in content["images"]}
-        sizes = {i: (int(image["height"]), int(image["width"])) for i, image in images.items()}
+        sizes = {i: (read_id(image["height"]), read_id(image["width"])) for i, image in images.items()}
         problems = ProblemList()
         for i, (height, width) in sizes.items():
-            if height < 0 or width < 0 or height * width > get_max_pixels():
-                problems.add(f"images whose size is negative or above {get_max_pixels()} pixels", i)
+            if height < 1 or width < 1 or height * width > get_max_pixels():
+                problems.add(f"images whose sides are not above 0, or of more than {get_max_pixels()} pixels", i)
+        for i in (i for i in (*images, *names) if not _is_stored_id(i)):
+            problems.add("ids of images or categories with more than 18 digits", i)
         if len(images) < len(content["images"]):
             problems.add("duplicate image ids", len(content["images"]) - len(images))
         if len(names) < len(content["categories"]):
             times = Counter(read_id(category["id"]) for category in content["categories"])
             for i in sorted(i for i, count in times.items() if count > 1):
                 problems.add("duplicate category ids", i)
-        objects = _group_by_image(content["annotations"], sizes, names, image_names, problems)
         federated = any(key in image for image in images.values() for key in LVIS_KEYS)
+        objects = _group_by_image(content["annotations"], sizes, names, image_names, problems, federated=federated)
         if federated:
             _check_lvis_lists(images, names, problems)
         groups = {int(c["id"]): c["frequency"] for c in content["categories"] if "frequency" in c}
@@ -174,14 +178,18 @@ def _group_by_image(
     names: Mapping[int, str],
     image_names: Mapping[str, int],
     problems: ProblemList,
+    *,
+    federated: bool,
 ) -> dict[int, list[Any]]:
     grouped: defaultdict[int, list[Any]] = defaultdict(list)
     seen = set()
     for annotation in annotations:
-        i, image = annotation["id"], annotation["image_id"]
+        i, image = read_id(annotation["id"]), annotation["image_id"]
         image = image_names.get(image, image)
         if i in seen:
             problems.add("duplicate annotation ids", i)
+        if not _is_stored_id(i):
+            problems.add("annotation ids with more than 18 digits", i)
         seen.add(i)
         if image not in sizes:
             problems.add("unknown image ids", image)
@@ -192,6 +200,8 @@ def _group_by_image(
             problems.add("boxes that are not x, y, width, height, of annotations", i)
         if (area := annotation.get("area")) is not None and not (_is_finite(area) and area >= 0):
             problems.add("areas that are not numbers of pixels, of annotations", i)
+        if not (federated or annotation.get("iscrowd") is None or is_flag(annotation["iscrowd"])):
+            problems.add("iscrowd that is neither 1 nor 0, of annotations", i)
         if not _has_image_size(annotation.get("segmentation"), sizes[image]):
             problems.add("masks of another size than their image, of annotations", i)
         grouped[image].append(annotation)
@@ -207,10 +217,11 @@ def _make_image(
     boxes = np.array([o["bbox"] for o in objects], np.float64).reshape(-1, 4)
     areas = [o.get("area") for o in objects]
     return ImageObjects(
-        i, file_name, int(image["width"]), int(image["height"]),
-        np.array([o["id"] for o in objects], np.int64), np.array([o["category_id"] for o in objects], np.int64),
+        i, file_name, read_id(image["width"]), read_id(image["height"]),
+        np.array([read_id(o["id"]) for o in objects], np.int64),
+        np.array([o["category_id"] for o in objects], np.int64),
         boxes, np.array([b[2] * b[3] if a is None else a for a, b in zip(areas, boxes, strict=True)], np.float64),
-        np.array([not federated and bool(o.get("iscrowd", 0)) for o in objects], bool),  # LVIS has no crowds
+        np.array([not federated and bool(o.get("iscrowd")) for o in objects], bool),  # LVIS has no crowds
         tuple(o.get("segmentation") or None for o in objects), str(file or ""), *lists,
     )  # fmt: skip
 
@@ -266,7 +277,7 @@ class _Columns:
 def read_results(path: Path | str, truth: InstanceDataset, iou_type: IouType) -> dict[int, ImageDetections]:
     """Detections of every image of the ground truth, by image id, from a results json: boxes or masks by `iou_type`."""
     with reading(path, "not a JSON list", remedy=_REMEDY):
-        return parse_results(iterate_elements(read_bytes(Path(path)).decode()), truth, iou_type, path)
+        return parse_results(iterate_elements(read_bytes(Path(path)).decode("utf-8-sig")), truth, iou_type, path)
 
 
 def read_phrased_results(
@@ -277,7 +288,7 @@ def read_phrased_results(
     The phrases are numbered in alphabetical order, whatever the order of the file; a `category_id` is not read.
     """
     with reading(path, "not a JSON list", remedy=_PHRASE_REMEDY):
-        text = read_bytes(Path(path)).decode()
+        text = read_bytes(Path(path)).decode("utf-8-sig")
         problems, phrases = ProblemList(), set()
         for position, row in enumerate(iterate_elements(text)):
             phrase = row.get("phrase") if isinstance(row, dict) else None
@@ -306,7 +317,7 @@ def parse_results(
             problems.add("image ids that are not in the ground truth", repr(row.get("image_id")))
         elif not isinstance(category := row.get("category_id"), int) or category not in truth.categories:
             problems.add("category ids that are not in the ground truth", repr(category))
-        elif not isinstance(score := row.get("score"), int | float):
+        elif not isinstance(score := row.get("score"), int | float) or isinstance(score, bool):
             problems.add("no score, at positions", position)
         elif not _is_finite(score):
             kind = "scores that are not numbers (NaN)" if score != score else "infinite scores"
@@ -390,6 +401,11 @@ def _has_image_size(segmentation: Any, size: tuple[int, int]) -> bool:
     return isinstance(mask_size, list | tuple) and tuple(mask_size) == size
 
 
+def _is_stored_id(number: int) -> bool:
+    """Whether records can hold it, with 64 bits."""
+    return abs(number) < _MAX_ID
+
+
 def _is_finite(number: float) -> bool:
     try:
         return math.isfinite(number)
@@ -398,7 +414,7 @@ def _is_finite(number: float) -> bool:
 
 
 def _is_box(box: Any) -> bool:
-    """Whether this is x, y, width, height: four finite numbers, the sides not negative."""
+    """Whether this is x, y, width, height: four numbers of pixels, the sides not negative."""
     if not isinstance(box, list | tuple) or len(box) != 4 or not all(isinstance(v, int | float) for v in box):
         return False
-    return all(map(_is_finite, box)) and box[2] >= 0 and box[3] >= 0
+    return all(abs(v) <= _LARGEST_SIDE for v in box) and box[2] >= 0 and box[3] >= 0

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hardlook.data.images import is_file
 from hardlook.errors import DataError, shorten
-from hardlook.reading import read_json, reading
+from hardlook.reading import is_flag, read_json, reading
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,26 @@ def encode_ids(ids: NDArray[np.int32]) -> NDArray[np.uint8]:
     return np.stack([ids & 255, ids >> 8 & 255, ids >> 16 & 255], axis=-1).astype(np.uint8)
 
 
+def read_flag(row: Mapping[str, Any], key: str) -> bool:
+    """The yes or no of a category or segment; a `ValueError` for what is neither 1 nor 0.
+
+    >>> read_flag({"id": 7, "isthing": "0"}, "isthing")
+    Traceback (most recent call last):
+    ...
+    ValueError: isthing of 7 is '0', neither 1 nor 0
+    """
+    if not is_flag(row[key]):
+        raise ValueError(f"{key} of {row['id']} is {row[key]!r}, neither 1 nor 0")
+    return bool(row[key])
+
+
 def read_panoptic(annotations: Path | str, segments: Path | str, images: Path | str) -> PanopticDataset:
     """The dataset of a panoptic JSON, its folder of PNGs and its folder of images."""
     path, segments, images = Path(annotations), Path(segments), Path(images)
     content = read_json(path, remedy="download it again")
     remedy = "expected images, annotations with segments_info, and categories with isthing"
     with reading(path, "not COCO's panoptic format", remedy=remedy):
-        categories = {c["id"]: Category(c["id"], c["name"], bool(c["isthing"])) for c in content["categories"]}
+        categories = {c["id"]: Category(c["id"], c["name"], read_flag(c, "isthing")) for c in content["categories"]}
         records = {record["id"]: record for record in content["images"]}
         found = [_image(annotation, records, segments, images) for annotation in content["annotations"]]
         if unknown := {s.category_id for image in found for s in image.segments} - categories.keys():
@@ -98,7 +111,7 @@ def _image(annotation: Any, records: Mapping[int, Any], segments: Path, images: 
         x, y, width, height = info["bbox"]
         box = (float(x), float(y), float(width), float(height))
         parts.append(
-            Segment(operator.index(info["id"]), info["category_id"], int(info["area"]), box, bool(info["iscrowd"]))
+            Segment(operator.index(info["id"]), info["category_id"], int(info["area"]), box, read_flag(info, "iscrowd"))
         )
     path, segments_path = images / record["file_name"], segments / annotation["file_name"]
     return PanopticImage(record["id"], path, segments_path, tuple(parts))

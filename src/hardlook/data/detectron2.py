@@ -74,7 +74,7 @@ class SemanticPrediction:
 def read_semantic_predictions(path: Path | str) -> dict[str, SemanticPrediction]:
     """The predictions of a `sem_seg_predictions.json`, by the stem of their image."""
     with reading(path, "not a JSON list", remedy=_REMEDY):
-        return parse_semantic_predictions(iterate_elements(read_bytes(path).decode()), path)
+        return parse_semantic_predictions(iterate_elements(read_bytes(path).decode("utf-8-sig")), path)
 
 
 def parse_semantic_predictions(rows: Iterable[Any], file: Path | str | None = None) -> dict[str, SemanticPrediction]:

@@ -24,26 +24,31 @@ from hardlook.data.images import open_with_pillow
 from hardlook.errors import DataError, shorten
 from hardlook.reading import check_pixels, read_bytes, reading
 
+_GREY = 0  # the colour type in a PNG's header
+_LOSSY = ("JPEG", "JPEG2000", "MPO", "WEBP")
 _LIMITS = np.iinfo(np.int32)
 
 
-def read_label_map(path: Path | str, *, size: tuple[int, int] | None = None) -> NDArray[np.int32]:
+def read_label_map(path: Path | str, *, size: tuple[int, int] | None = None, lossy: bool = False) -> NDArray[np.int32]:
     """The labels (H, W) int32; if `size` (width, height) is given, a map of another size is a `DataError`.
 
-    A palette PNG gives its indices, not its colours. Three equal channels are read as one.
+    A palette PNG gives its indices, not its colours. Three equal channels are read as one. JPEG, which changes numbers,
+    is a `DataError` unless `lossy` says that the numbers are brightness.
     """
-    return decode_label_map(read_bytes(path), Path(path), size=size)
+    return decode_label_map(read_bytes(path), Path(path), size=size, lossy=lossy)
 
 
-def decode_label_map(data: bytes, path: Path, *, size: tuple[int, int] | None = None) -> NDArray[np.int32]:
+def decode_label_map(
+    data: bytes, path: Path, *, size: tuple[int, int] | None = None, lossy: bool = False
+) -> NDArray[np.int32]:
     """The labels (H, W) int32 from the content of a file, NumPy's where `path` says .npy or .npz; errors name it."""
     if path.suffix.lower() in (".npy", ".npz"):
         with reading(path, "not a readable NumPy file", remedy="write it with np.save"):
             labels = _from_numpy(path, data)
     else:
         with reading(path, "the label map is cut off or damaged", remedy="copy it again"):
-            labels = _from_image(path, data)
-    if labels.ndim != 2:
+            labels = _from_image(path, data, lossy=lossy)
+    if labels.ndim != 2 or not labels.size:
         raise DataError(f"a label map of shape {labels.shape}", file=path, remedy="store one (H, W) array per file")
     if size is not None and labels.shape != (size[1], size[0]):
         what = f"the label map is {labels.shape[1]}x{labels.shape[0]}, its image {size[0]}x{size[1]}"
@@ -70,11 +75,19 @@ def open_mask(path: Path) -> PIL.Image.Image:
     return image
 
 
-def _from_image(path: Path, data: bytes) -> NDArray[np.generic]:
+def _from_image(path: Path, data: bytes, *, lossy: bool) -> NDArray[np.generic]:
     image = open_with_pillow(path, data)
+    if image.format in _LOSSY and not lossy:
+        what = f"the label map is stored as {image.format}, which changes the numbers"
+        raise DataError(what, file=path, remedy="write it as PNG or npy; a new suffix does not change the format")
+    bits, colour = (data[24], data[25]) if image.format == "PNG" else (8, _GREY)
+    if bits == 16 and colour != _GREY:  # Pillow keeps their high bytes
+        what = "a label map with 16 bits in each of several channels"
+        raise DataError(what, file=path, remedy="store one channel: a grey PNG of 8 or 16 bits")
     stored = np.asarray(image)
     if stored.ndim == 2:
-        return stored
+        # Pillow spreads the numbers of a grey PNG of 2 or 4 bits over 0 to 255.
+        return stored // (255 // (2**bits - 1)) if bits in (2, 4) and colour == _GREY else stored
     if image.mode == "RGB" and all(bool((stored[..., 0] == stored[..., other]).all()) for other in (1, 2)):
         return stored[..., 0]
     remedy = "store label indices: a grey or palette PNG; colours alone do not say which class is which"

@@ -66,7 +66,7 @@ class PreviousMasks:
         """
         path = find_optional_image(self._folder_of(dataset), full_stem) or find_image(self.folder, full_stem)
         try:
-            stored = read_label_map(path)
+            stored = read_label_map(path, lossy=True)
         except DataError as error:
             raise error.at(unit=full_stem) from error
         # Works for 0 and 1, for 0 and 255, and for 255 blurred by JPEG.

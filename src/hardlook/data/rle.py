@@ -14,6 +14,7 @@ An encoded mask is `{"size": [H, W], "counts": str}`, which can be written to JS
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -82,10 +83,19 @@ def from_segmentation(segmentation: Any, height: int, width: int) -> Rle:
             return _as_text(dict(segmentation))
         check_pixels(width, height)
         # A two-point polygon would be read as a box; it covers no pixel.
-        polygons = [list(map(float, polygon)) for polygon in segmentation if len(polygon) >= 6]
+        polygons = [_read_polygon(polygon) for polygon in segmentation if len(polygon) >= 6]
         if not polygons:
             return encode(np.zeros((height, width), bool))
         return _as_text(hotcoco_mask.merge(hotcoco_mask.fr_py_objects(polygons, height, width), intersect=False))
+
+
+def _read_polygon(polygon: Sequence[Any]) -> list[float]:
+    coordinates = [float(value) for value in polygon]
+    if len(coordinates) % 2:
+        raise ValueError(f"a polygon of {len(coordinates)} numbers: x and y come in pairs")
+    if not all(map(math.isfinite, coordinates)):
+        raise ValueError("a polygon with a coordinate that is not a number or not finite")
+    return coordinates
 
 
 def _check_size(encoded: Mapping[str, Any]) -> None:

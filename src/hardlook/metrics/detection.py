@@ -23,6 +23,7 @@ from hardlook.metrics.arrays import Values, as_bools, as_numpy, integer_array, i
 
 IouType = Literal["segm", "bbox"]
 
+_LARGEST_SIDE = 1e100  # pixels: areas of such boxes and their sums are finite
 UNMATCHED, IGNORED = -1, -2  # in place of the index of the object that a detection found
 
 
@@ -200,9 +201,9 @@ def _set_regions(
     indices = _whole(classes, "classes", (None,))
     n = len(indices)
     corners, pixels = _to_array(boxes, np.float64, "boxes", (n, 4)), _to_array(area, np.float64, "area", (n,))
-    if n and corners is not None and not (np.isfinite(corners).all() and corners[:, 2:].min() >= 0):
-        k = int((~((corners[:, 2:] >= 0).all(1) & np.isfinite(corners).all(1))).argmax())
-        wanted = "x, y, width, height, finite and with sides that are not negative"
+    if n and corners is not None and not (np.abs(corners).max() <= _LARGEST_SIDE and corners[:, 2:].min() >= 0):
+        k = int((~((corners[:, 2:] >= 0).all(1) & (np.abs(corners) <= _LARGEST_SIDE).all(1))).argmax())
+        wanted = f"x, y, width, height, finite (up to {_LARGEST_SIDE:g}) and with sides that are not negative"
         raise ValueError(f"boxes[{k}]: expected {wanted}, got {corners[k].tolist()}")
     if n and pixels is not None and not pixels.min() >= 0:
         k = int((~(pixels >= 0)).argmax())

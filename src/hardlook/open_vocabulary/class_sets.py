@@ -39,8 +39,8 @@ def load_class_sets(chosen: Path | None, names: Sequence[str]) -> ClassMasks:
     if shipped is None and not chosen.is_file():
         raise DataError("there is no such file", file=chosen, remedy=f"give a JSON file, or {' or '.join(SHIPPED)}")
     with reading(chosen, "not a table of class sets", remedy=remedy):
-        text = (shipped or chosen).read_text(encoding="utf-8")
-        sets = {str(name): [str(member) for member in members] for name, members in json.loads(text).items()}
+        text = (shipped or chosen).read_text(encoding="utf-8-sig")
+        sets = {str(name): _list_members(name, members) for name, members in json.loads(text).items()}
     known = [normalise_name(name) for name in names]
     masks = {}
     for set_name, members in sets.items():
@@ -51,3 +51,10 @@ def load_class_sets(chosen: Path | None, names: Sequence[str]) -> ClassMasks:
         listed = {normalise_name(member) for member in members}
         masks[set_name] = np.array([name in listed for name in known], np.bool_)
     return masks
+
+
+def _list_members(name: str, members: object) -> list[str]:
+    # The letters of a text would be taken for names.
+    if not isinstance(members, list):
+        raise ValueError(f"the set {name!r} is no list of names")
+    return [str(member) for member in members]

@@ -3,6 +3,7 @@ import pytest
 from two_vocabularies import spoken_records
 
 from hardlook.harness.registry import find_benchmark
+from hardlook.open_vocabulary.ap.report import draw_box_outline
 
 BENCHMARK = find_benchmark("open-ap")
 
@@ -39,3 +40,11 @@ def test_the_gallery_of_confusions_says_how_alike_the_labels_are(records):
     assert f"(similarity {1 - soft / hard:.2f})" in gallery.examples[0].caption
     own = BENCHMARK.score(records.filter(pl.col("unit") == gallery.examples[0].unit), OPTIONS)
     assert own.get("confused-objects", true=true, called=called).value > 0
+
+
+@pytest.mark.parametrize("far", [40, 1e12, 1e99])
+def test_boxes_far_beyond_the_image_are_drawn_as_far_as_they_are_in_it(far):
+    drawn = draw_box_outline([5, -far, 2 * far, 2 * far], 12, 16)
+    assert drawn[:, 5:7].all() and drawn.sum() == 2 * 12  # the left side alone is in the image
+    assert not draw_box_outline([far, far, far, far], 12, 16).any()
+    assert not draw_box_outline([-far, 2, far / 2, 3], 12, 16).any()

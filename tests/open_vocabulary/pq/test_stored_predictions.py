@@ -207,6 +207,11 @@ BAD_FILES = {
         lambda d: d["annotations"][0]["segments_info"][0].update(id=6.5),
         "the id 6.5 is not a whole number",
     ),
+    "a kind as a text": (lambda d: d["categories"][2].update(isthing="0"), "isthing of 3 is '0', neither 1 nor 0"),
+    "a crowd as a text": (
+        lambda d: d["annotations"][0]["segments_info"][0].update(iscrowd="0"),
+        "iscrowd of 5 is '0', neither 1 nor 0",
+    ),
     "no segments": (lambda d: d["annotations"][0].pop("segments_info"), "not COCO's panoptic format"),
     "no annotations": (lambda d: d.pop("annotations"), "not COCO's panoptic format"),
 }

@@ -101,13 +101,18 @@ def draw_box_outline(box: Sequence[float], height: int, width: int) -> NDArray[n
            [0, 1, 1, 0, 0, 1, 1, 0]])
     """
     thickness = max(2, round(max(height, width) / 128))
-    x0, y0 = round(box[0]), round(box[1])
-    x1, y1 = round(box[0] + box[2]), round(box[1] + box[3])
+    # Farther outside than the outline is thick nothing can be seen, and OpenCV has no larger numbers.
+    x0, x1 = (_clip(x, width, thickness) for x in (box[0], box[0] + box[2]))
+    y0, y1 = (_clip(y, height, thickness) for y in (box[1], box[1] + box[3]))
     drawn = np.zeros((height, width), np.uint8)
     cv2.rectangle(drawn, (x0, y0), (x1 - 1, y1 - 1), 1, -1)
     if x1 - x0 > 2 * thickness and y1 - y0 > 2 * thickness:
         cv2.rectangle(drawn, (x0 + thickness, y0 + thickness), (x1 - thickness - 1, y1 - thickness - 1), 0, -1)
     return drawn.astype(bool)
+
+
+def _clip(place: float, side: int, margin: int) -> int:
+    return round(min(max(place, -1 - margin), side + 1 + margin))
 
 
 def paint_regions(regions: Iterable[tuple[int, NDArray[np.bool_]]], size: tuple[int, int]) -> LabelMap:

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.coco_panoptic import Category
+from hardlook.data.coco_panoptic import Category, read_flag
 from hardlook.data.problems import ProblemList
 from hardlook.open_vocabulary.label_similarity import find_label
 from hardlook.open_vocabulary.vocabulary import join_labels
-from hardlook.reading import read_id, read_json, read_name, reading
+from hardlook.reading import is_flag, read_id, read_json, read_name, reading
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.labels import normalise_name
 from hardlook.world.vocabulary import LABELS
@@ -133,7 +133,8 @@ def read_annotations(path: Path | str) -> PanopticAnnotations:
         images = {str(row["id"]): row for row in content.get("images", ())}
         tables = tuple(_read_table(row, images) for row in content["annotations"])
         categories = [
-            Category(read_id(c["id"]), read_name(c["name"]), bool(c["isthing"])) for c in content.get("categories", ())
+            Category(read_id(c["id"]), read_name(c["name"]), read_flag(c, "isthing"))
+            for c in content.get("categories", ())
         ]
     _check_contradictions(tables, [category.id for category in categories], path)
     return PanopticAnnotations({category.id: category for category in categories}, tables)
@@ -151,7 +152,7 @@ def read_phrased_annotations(path: Path | str) -> tuple[PanopticAnnotations, Pan
         problems, said = ProblemList(), set()
         for row in content["annotations"]:
             for segment in row["segments_info"]:
-                if isinstance(segment.get("phrase"), str) and isinstance(segment.get("isthing"), bool | int):
+                if isinstance(segment.get("phrase"), str) and is_flag(segment.get("isthing")):
                     said.add((segment["phrase"], bool(segment["isthing"])))
                 else:
                     problems.add("segments without phrase or isthing, in images", str(row["image_id"]))
@@ -179,7 +180,7 @@ def _read_table(row: Any, images: Mapping[str, Any]) -> SegmentTable:
         size,
         tuple(read_id(segment["id"]) for segment in segments),
         tuple(read_id(segment["category_id"]) for segment in segments),
-        tuple(bool(segment.get("iscrowd", False)) for segment in segments),
+        tuple(segment.get("iscrowd") is not None and read_flag(segment, "iscrowd") for segment in segments),
     )
 
 
