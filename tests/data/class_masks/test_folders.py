@@ -57,6 +57,24 @@ def test_label_maps_of_a_folder(folders: Path) -> None:
     assert set(source.paths().values()) == {folders / "images", folders / "masks", folders / "names.txt"}
 
 
+@pytest.mark.parametrize(("kind", "other"), [("images", "a.jpg"), ("masks", "a.npy")])
+def test_two_files_of_one_name_are_an_error_that_names_both(folders: Path, kind: str, other: str) -> None:
+    store(folders / "images" / "a.jpg", np.full((2, 3, 3), 7)).rename(folders / kind / other)
+    with pytest.raises(DataError, match=rf"two files are called 'a': {min('a.png', other)} and {max('a.png', other)}"):
+        opened(folders).missing("1_a")
+    assert opened(folders).missing("2_b") == ""
+    assert list(opened(folders).unreadable()) == ["a"]
+
+
+def test_an_image_and_its_map_may_share_a_name_in_one_folder(folders: Path) -> None:
+    for name in "ab":
+        store(folders / "masks" / f"{name}.jpg", np.full((2, 3, 3), 90))
+    both = {"images": folders / "masks", "masks": folders / "masks"}
+    source = open_class_mask_folders(both, labels=folders / "names.txt")
+    assert source.tokens() == ("1_a", "2_a", "2_b")
+    assert (source.read_image("2_b") == 90).all()
+
+
 def test_a_class_without_pixels_has_an_empty_mask(folders: Path) -> None:
     source = opened(folders)
     assert source.missing("1_b") == ""

@@ -34,7 +34,7 @@ from hardlook.data.class_masks.source import (
     read_image_size,
 )
 from hardlook.data.class_tokens import parse_numbered_token
-from hardlook.data.images import read_image
+from hardlook.data.images import SUFFIXES, read_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.data.voc import VOC_CLASSES, list_devkit_roots
 from hardlook.errors import DataError, OptionError
@@ -65,7 +65,10 @@ def open_class_mask_folders(data: Mapping[str, Path], *, labels: Path | None = N
     classes, files = _read_class_names(labels, given[kind])
     masks = (FolderListing(given[kind], MAP_SUFFIXES),)
     maps, binary = (masks, ()) if kind == "masks" else ((), masks)
-    return LabelledFolders(FolderListing(given["images"]), classes, maps, binary, files)
+    # A folder may hold an image and its label map under one name.
+    shared = bool(maps) and given["images"].samefile(given["masks"])
+    suffixes = tuple(suffix for suffix in SUFFIXES if suffix not in MAP_SUFFIXES) if shared else SUFFIXES
+    return LabelledFolders(FolderListing(given["images"], suffixes), classes, maps, binary, files)
 
 
 def _open_voc(folder: Path, binary: Path | None, labels: Path | None) -> LabelledFolders:
@@ -147,6 +150,7 @@ class LabelledFolders(PickledByFields):
             return f"the class number {number} (there are {len(self.classes)} classes)"
         if image not in self.images:
             return f"the image {image}"
+        self.images.path(image)  # raises an error where there are two
         if self._map_path(image) is None and self._binary_path(token) is None:
             return f"the mask of {token}"
         return ""

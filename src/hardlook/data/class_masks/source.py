@@ -97,7 +97,7 @@ class PickledByFields:
 
 @dataclass(frozen=True)
 class FolderListing(PickledByFields):
-    """Files of `folder` by stem, listed on first use; of two, the suffix (any case) earlier in `suffixes` wins."""
+    """Files of `folder` by stem, with one of `suffixes` (any case), listed on first use; two of a stem are an error."""
 
     folder: Path
     suffixes: tuple[str, ...] = SUFFIXES
@@ -109,27 +109,29 @@ class FolderListing(PickledByFields):
         return iter(self._names)
 
     def path(self, stem: str) -> Path:
-        """The file of a stem in the listing."""
-        return self.folder / self._names[stem]
+        """The file of a stem in the listing; a `DataError` if it has two."""
+        first, *others = self._names[stem]
+        if others:
+            what = f"two files are called {stem!r}: {first} and {others[0]}"
+            raise DataError(what, file=self.folder, remedy="keep one of them, or rename one")
+        return self.folder / first
 
     @cached_property
-    def _names(self) -> Mapping[str, str]:
+    def _names(self) -> Mapping[str, tuple[str, ...]]:
         return _list_folder(self.folder, self.suffixes, file_version(self.folder))
 
 
 # A worker may unpickle one source many times but lists a folder only once.
 @lru_cache(maxsize=4096)
-def _list_folder(folder: Path, suffixes: tuple[str, ...], _version: Hashable) -> Mapping[str, str]:
+def _list_folder(folder: Path, suffixes: tuple[str, ...], _version: Hashable) -> Mapping[str, tuple[str, ...]]:
     if not folder.is_dir():
         return {}
-    ranked = {suffix: rank for rank, suffix in enumerate(suffixes)}
-    found: dict[str, tuple[int, str]] = {}
+    found: dict[str, list[str]] = {}
     for name in sorted(entry.name for entry in os.scandir(folder)):
         stem, _, suffix = name.rpartition(".")
-        rank = ranked.get(f".{suffix.lower()}")
-        if rank is not None and (stem not in found or rank < found[stem][0]):
-            found[stem] = (rank, name)
-    return {stem: name for stem, (_, name) in sorted(found.items())}
+        if f".{suffix.lower()}" in suffixes:
+            found.setdefault(stem, []).append(name)
+    return {stem: tuple(found[stem]) for stem in sorted(found)}
 
 
 def read_binary_mask(path: Path, size: tuple[int, int]) -> ClassMask:
