@@ -148,3 +148,16 @@ def test_classes_are_selected_only_where_areas_are_known():
     assert (few.crowd.tolist(), few.ignore.tolist()) == ([False, True], [True, True])
     assert (kept.classes.tolist(), kept.scores.tolist(), kept.area.tolist()) == ([0], [0.25], [5])
     assert shared.tolist() == [[3, 5]]
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        ([2**16 + 5], "classes: expected at most 32767, got 65542"),
+        ([0] * 2**15, "objects of one image: expected at most"),
+    ],
+)
+def test_more_than_matches_can_number_is_an_error(classes, message):
+    truth = Objects(classes, boxes=[[0, 0, 9, 9]] * len(classes))
+    with pytest.raises(ValueError, match=message):
+        match_image(truth, Detections([0], [0.5], boxes=[[0, 0, 9, 9]]), iou_type="bbox")

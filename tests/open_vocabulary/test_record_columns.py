@@ -16,5 +16,6 @@ def test_lists_change_number_by_number_and_keep_their_lengths():
 
 
 def test_kept_predictions_survive():
-    maps = np.array([[-1, 0], [149, 65534]], np.int32)
-    assert (decode_label_map(encode_label_map(maps)) == maps).all()
+    for largest in (65534, 65535, 2**24 - 2):
+        maps = np.array([[-1, 0], [149, largest]], np.int32)
+        assert (decode_label_map(encode_label_map(maps)) == maps).all()

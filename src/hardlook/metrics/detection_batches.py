@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from hardlook.metrics.arrays import Values
 from hardlook.metrics.average_precision import N_SETTINGS, MatchTable, rank_detections
 from hardlook.metrics.detection import IGNORED, Detections, IouType, Objects, compute_areas, compute_overlaps
-from hardlook.metrics.detection_matching import AREA_HIGH, AREA_LOW, AREA_RANGES, IOU_THRESHOLDS, check_overlap
+from hardlook.metrics.detection_matching import (
+    AREA_HIGH,
+    AREA_LOW,
+    AREA_RANGES,
+    IOU_THRESHOLDS,
+    check_overlap,
+    check_sizes,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +89,7 @@ def match_at_once(
     """The table of the matches of all images, none of them federated; the options are those of `match_image`."""
     from hardlook.metrics.kernels.matching import match_many
 
+    check_sizes(classes)
     labels, scores = _join([i.labels for i in images], np.int64), _join([i.scores for i in images], np.float64)
     object_classes = _join([i.truth.classes for i in images], np.int64)
     crowd, ignore = (_join([getattr(i.truth, name) for i in images], np.bool_) for name in ("crowd", "ignore"))

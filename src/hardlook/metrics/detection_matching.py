@@ -86,6 +86,7 @@ def match_image(
         found, overlap, area = Detections(found.classes[kept], found.scores[kept]), overlap[kept], area[kept]
         excused = np.isin(found.classes, truth.not_exhaustive)
     detections, objects = len(found.classes), len(truth.classes)
+    check_sizes(max(found.classes.max(initial=0), truth.classes.max(initial=0)) + 1, objects)
     ignored = truth.ignore | (object_area < AREA_LOW) | (object_area > AREA_HIGH)
     outside = (area < AREA_LOW) | (area > AREA_HIGH) | (False if excused is None else excused)
     no_trap = np.zeros(objects, bool)
@@ -110,6 +111,14 @@ def match_image(
         found.classes.astype(np.int16), found.scores, by_class, pooled, truth.classes.astype(np.int16), ~ignored,
         rank, excused,
     )  # fmt: skip
+
+
+def check_sizes(classes: int, objects: int = 0) -> None:
+    """Raise an error for more classes, or objects in an image, than matches can number."""
+    most = int(np.iinfo(np.int16).max)
+    for what, count in (("classes", classes), ("objects of one image", objects)):
+        if count > most:
+            raise ValueError(f"{what}: expected at most {most}, got {count}")
 
 
 def select_classes(

@@ -56,8 +56,12 @@ _LIGHT_GREY = 238
 
 
 def encode_label_map(label_map: LabelMap) -> bytes:
-    """A label map (labels from -1 to 65,534) as a 16-bit PNG of label + 1."""
-    _, encoded = cv2.imencode(".png", (label_map + 1).clip(0, 65535).astype(np.uint16))
+    """A label map (labels from -1 to 2**24 - 2) as a PNG of label + 1: 16-bit grey, else in colours."""
+    stored = label_map + 1
+    if stored.max(initial=0) < 2**16:
+        _, encoded = cv2.imencode(".png", stored.astype(np.uint16))
+    else:
+        _, encoded = cv2.imencode(".png", np.stack([stored >> 8 * k & 255 for k in range(3)], -1).astype(np.uint8))
     return bytes(encoded)
 
 
@@ -68,9 +72,10 @@ def decode_label_map(png: bytes) -> LabelMap:
     array([[ -1,   0, 300]], dtype=int32)
     """
     stored = decode_picture(png, cv2.IMREAD_UNCHANGED)
-    if stored is None or stored.ndim != 2:
+    if stored is None or (stored.ndim != 2 and stored.shape[2] != 3):
         raise DataError("a label map in the records is damaged", remedy="run again")
-    return np.asarray(stored, np.int32) - 1
+    numbers = stored.astype(np.int32)
+    return (numbers if stored.ndim == 2 else (numbers << np.array([0, 8, 16])).sum(2, dtype=np.int32)) - 1
 
 
 def blank_image(height: int, width: int) -> Image:
