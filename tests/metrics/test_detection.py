@@ -31,6 +31,8 @@ def test_no_masks_keep_the_size_of_their_image():
         (lambda: Detections([0, 0], [0.5, np.inf]), "scores: expected finite numbers, got inf at detection 1"),
         (lambda: Detections([0], [-np.inf]), "scores: expected finite numbers, got -inf at detection 0"),
         (lambda: Objects([0, 1], boxes=[[0, 0, 1, 1], [5, 5, -2, 4]]), r"boxes\[1\]: .* got \[5.0, 5.0, -2.0, 4.0\]"),
+        (lambda: Objects([0], area=[1], crowd=["0"]), "crowd: expected true or false, got 0"),
+        (lambda: Objects([0], area=[1], ignore=[2]), "ignore: expected true or false, got 2"),
         (lambda: Objects([0, 0], boxes=[[0, 0, 1, 1], [0, 0, 1e200, 1e200]]), r"boxes\[1\]: .* \(up to 1e\+100\)"),
         (lambda: Detections([0], [0.5], boxes=[[0, 0, 1, -1]]), r"boxes\[0\]: .* sides that are not negative"),
         (

@@ -164,6 +164,8 @@ def test_misuse_is_refused():
         OpenAP(["one"], CHECK)
     with pytest.raises(ValueError, match="ascending"):
         OpenAP(["one", "two", "three"], CHECK, category_ids=[3, 1, 2])
+    with pytest.raises(ValueError, match="class_set: expected no set, for none was given, got 'novel'"):
+        metric.compute("novel")
     with pytest.raises(ValueError, match="multiplicity"):
         metric.table().resampled([0, 5])
     with pytest.raises(ValueError, match=r"negative: expected classes 0\.\.2, got 1 to 3"):

@@ -194,12 +194,13 @@ def test_images_add_up_to_the_whole(seed):
     assert by_image[1] == pytest.approx(quality_sums(match_segments(*images[1]), similarity, things))
 
 
-def test_known_and_unknown_classes_have_means_of_their_own():
-    metric = OpenPQ(["1", "2", "3", "4"], np.eye(4), [True] * 4, known=[True, True, False, False])
+def test_known_and_unknown_classes_have_means_of_their_own_be_they_things_or_stuff():
+    metric = OpenPQ(["1", "2", "3", "4"], np.eye(4), [True, False, True, False], known=[True, True, False, False])
     metric.update(*worked_check())
     scores = metric.compute().vanilla
     assert scores.known.pq == pytest.approx((scores.pq[0] + scores.pq[1]) / 2)
     assert scores.unknown.pq == pytest.approx((scores.pq[2] + scores.pq[3]) / 2)
+    assert scores.known.classes == scores.unknown.classes == 2
 
 
 def test_a_class_claimed_only_where_the_truth_is_its_equal_leaves_the_mean():

@@ -86,6 +86,7 @@ def test_joined_images_keep_their_order_and_their_number():
         (Segments([1], [2]), "true segments: expected classes from 0 to 1, got 2"),
         (Segments([1], [-1]), "true segments: expected classes from 0 to 1, got -1"),
         (Segments([1], [0, 1]), r"true segments: expected as many .* ids \(1,\), classes \(2,\), crowd \(1,\)"),
+        (Segments([1], [0], ["0"]), "true segments, crowd: expected true or false, got 0"),
         (Segments([1], [0], [False, True]), r"got ids \(1,\), classes \(1,\), crowd \(2,\)"),
         (Segments([1], [0.0]), "true segments, classes: expected integers, got float64"),
     ],

@@ -222,8 +222,8 @@ def _to_array(values: Values | None, dtype: Any, name: str, shape: tuple[int | N
     if values is None:
         return None
     given = as_numpy(values)
-    if dtype is np.bool_ and given.dtype.kind == "f":
-        # A soft mask would be true wherever it is not exactly 0.
+    if dtype is np.bool_ and (given.dtype.kind not in "iu" or len(shape) == 1):
+        # A soft mask would be true wherever it is not exactly 0, and so would the text "0"; masks of 255 are usual.
         given = as_bools(given, name)
     array = np.asarray(given, dtype)
     if array.shape == shape:

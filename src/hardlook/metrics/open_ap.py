@@ -167,6 +167,9 @@ class OpenAP:
 
     def table(self, class_set: str = "") -> MatchTable:
         """All matches, or those among the classes of one set, in one table to score, resample or count pairs of."""
+        if class_set not in self._kept:
+            listed = ", ".join(map(repr, [*self._kept][1:])) or "no set, for none was given"
+            raise ValueError(f"class_set: expected {listed}, got {class_set!r}")
         keys = sorted(self._images, key=lambda key: (isinstance(key, str), key))
         images, classes = [self._images[key] for key in keys], len(self.labels)
         options: dict[str, Any] = {

@@ -23,7 +23,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.arrays import Values, as_numpy, check_choice, integer_array, integer_tensor, is_on_device
+from hardlook.metrics.arrays import (
+    Values,
+    as_bools,
+    as_numpy,
+    check_choice,
+    integer_array,
+    integer_tensor,
+    is_on_device,
+)
 from hardlook.metrics.kernels import load_kernels
 
 Ids = NDArray[np.int64]
@@ -148,7 +156,8 @@ def _columns(
     segments: Segments, name: str, end: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     ids, classes = integer_array(segments.ids, f"{name}, ids"), integer_array(segments.classes, f"{name}, classes")
-    crowd = np.zeros(ids.shape, np.bool_) if segments.crowd is None else as_numpy(segments.crowd).astype(np.bool_)
+    given = np.zeros(ids.shape, np.bool_) if segments.crowd is None else as_numpy(segments.crowd)
+    crowd = as_bools(given, f"{name}, crowd")
     if ids.ndim != 1 or not ids.shape == classes.shape == crowd.shape:
         raise ValueError(
             f"{name}: expected as many classes and crowd marks as ids, got ids {ids.shape}, classes {classes.shape}, "

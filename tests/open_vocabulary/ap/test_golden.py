@@ -93,6 +93,13 @@ def test_a_category_of_id_0_is_unmatched_to_the_released_code(hardlook, tmp_path
     assert json.loads(answer.out)["readings"][0]["value"] == "released"
 
 
+def test_without_a_category_of_id_0_the_released_code_finds_all_classes(hardlook, tmp_path):
+    files = write_files(tmp_path, first_category=1)
+    ours, released = (scores_of(hardlook(*files, "--reading", f"unmatched={name}")) for name in ("ours", "released"))
+    assert ours["open-ap",] > 0.6
+    assert released == ours
+
+
 def test_an_annotation_of_id_0_is_unmatched_to_the_released_code_as_to_pycocotools(hardlook, tmp_path):
     files = write_files(tmp_path, first_annotation=0)
     ours = scores_of(hardlook(*files, "--iou", "bbox"))

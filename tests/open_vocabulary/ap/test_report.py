@@ -1,8 +1,13 @@
+import json
+
+import numpy as np
 import polars as pl
 import pytest
 from two_vocabularies import spoken_records
 
+from hardlook.data.coco_detection import ImageDetections
 from hardlook.harness.registry import find_benchmark
+from hardlook.open_vocabulary.ap.evaluation import MAX_KEPT, encode_detections
 from hardlook.open_vocabulary.ap.report import draw_box_outline
 
 BENCHMARK = find_benchmark("open-ap")
@@ -40,6 +45,14 @@ def test_the_gallery_of_confusions_says_how_alike_the_labels_are(records):
     assert f"(similarity {1 - soft / hard:.2f})" in gallery.examples[0].caption
     own = BENCHMARK.score(records.filter(pl.col("unit") == gallery.examples[0].unit), OPTIONS)
     assert own.get("confused-objects", true=true, called=called).value > 0
+
+
+def test_pictures_show_the_best_detections():
+    scores = np.linspace(0.1, 0.9, MAX_KEPT + 3)
+    boxes = np.stack([np.arange(len(scores)), *np.ones((3, len(scores)))], axis=1)
+    found = ImageDetections(1, 40, 30, np.zeros(len(scores), int), scores, boxes, ())
+    kept = json.loads(encode_detections(found, [5] * len(scores), "bbox"))
+    assert kept == [[5, scores[row], boxes[row].tolist()] for row in range(len(scores) - 1, 2, -1)]
 
 
 @pytest.mark.parametrize("far", [40, 1e12, 1e99])

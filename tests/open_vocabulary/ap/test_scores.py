@@ -85,6 +85,8 @@ def test_what_enters_no_score_or_only_in_part_is_counted():
     assert silent["images without detections"] == (2, (), True)
     beyond = notes_of(("", [0, 1, 2], [0, 1, 2]), ("", [0], [0]), max_detections=2)
     assert beyond["detections beyond the best of their image"] == (1, ("image-0",), False)
+    beyond = notes_of(("", [0, 1, 2], [0, 1, 2]), ("", [0], [0, 1, 2]), max_detections=1)
+    assert beyond["detections beyond the best of their image"] == (4, ("image-0", "image-1"), False)
 
 
 def test_of_many_units_five_are_named():
