@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.errors import DataError, HardlookError, OptionError
+from hardlook.errors import HardlookError, OptionError
 from hardlook.fingerprints import hash_value
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, LazyUnits, ScoreMeaning, Unit, UnitList
 from hardlook.harness.options import BenchmarkOptions
@@ -44,6 +44,25 @@ def test_shards_partition_the_batches(units, size, count):
     batches = make_batches(units, size)
     shared = [batch for index in range(count) for batch in batches_of_shard(batches, (index + 1, count))]
     assert sorted(shared, key=lambda batch: batch[0].id) == sorted(batches, key=lambda batch: batch[0].id)
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "unit", "file"),
+    [
+        (3, "type int", "3", None),
+        (None, "NoneType", "None", None),
+        ("a\ud800", "not text in UTF-8", "a\\ud800", None),
+        ("caf\udce9", "name of a file or folder is not UTF-8", None, "caf\\xe9"),
+    ],
+)
+def test_an_id_that_records_cannot_hold_is_an_error_that_names_the_unit(name, what, unit, file):
+    with pytest.raises(HardlookError, match=what) as raised:
+        IndexedUnits([Unit("a", 0), Unit(name, 0)])
+    assert (raised.value.unit, raised.value.file) == (unit, file)
+
+
+def test_any_text_in_utf_8_is_an_id():
+    assert len(IndexedUnits([Unit("", 0), Unit("\N{SNOWMAN}/'\n\0", 0)])) == 2
 
 
 @pytest.mark.parametrize("shard", [(0, 3), (4, 3)])
@@ -114,12 +133,6 @@ def test_two_units_with_one_id_are_named():
     with pytest.raises(HardlookError, match="two units with one id") as caught:
         IndexedUnits([Unit("a", 0), Unit("b", 0), Unit("a", 1)])
     assert caught.value.unit == "a"
-
-
-def test_an_id_that_no_table_can_hold_is_named():
-    with pytest.raises(DataError, match="not UTF-8") as caught:
-        IndexedUnits([Unit("a", 0), Unit("caf\udce9", 0)])
-    assert caught.value.unit == ascii("caf\udce9")
 
 
 def test_ids_with_equal_hashes_are_told_apart(monkeypatch):

@@ -67,6 +67,15 @@ def test_a_model_that_breaks_its_contract_is_named_with_the_unit():
     assert "; unit: scene-0000" in outcome.failures[0].error
 
 
+def test_a_failure_whose_error_names_a_file_with_bytes_that_are_no_text_can_be_written():
+    def prepare(unit):
+        raise FileNotFoundError(os.fsdecode(b"caf\xe9.png"))
+
+    (failure,) = evaluate_batch(replace(BENCHMARK, prepare=prepare), UNITS[:1], None).failures
+    assert failure.error == "FileNotFoundError: caf\\udce9.png"
+    assert failure.error.encode() and failure.traceback.encode()
+
+
 def test_a_lost_batch_fails_unit_by_unit():
     outcome = fail_batch(UNITS[:2], "died")
     assert [(failure.unit, failure.stage, failure.error) for failure in outcome.failures] == [

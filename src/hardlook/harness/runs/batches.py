@@ -73,11 +73,8 @@ class IndexedUnits(Sequence[Unit]):
             else:
                 chunk = self.units[start : start + _CHUNK]
                 ids, groups = [unit.id for unit in chunk], [unit.group for unit in chunk]
-            try:
-                series = pl.Series(ids)
-            except UnicodeEncodeError as error:
-                raise find_unreadable_name(error) or error from error
-            keys.append(_hash_ids(series, self._seed))
+            _check_ids(ids)
+            keys.append(_hash_ids(pl.Series(ids), self._seed))
             if numbering is not None:
                 numbering.add(groups)
             yield ids
@@ -161,6 +158,25 @@ class _GroupNumbering:
     def finish(self) -> Positions | None:
         """The number of each unit's group; None where there is no group."""
         return np.concatenate(self.chunks) if self.numbers else None
+
+
+def _check_ids(ids: Sequence[str]) -> None:
+    """Raise an error for an id that cannot be written into records."""
+    for name in ids:
+        if not isinstance(name, str):
+            raise HardlookError(
+                f"the benchmark has a unit whose id is of type {type(name).__name__}",
+                unit=repr(name),
+                remedy="ids are texts: let its `list_units` make them with str",
+            )
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise find_unreadable_name(error) or HardlookError(
+                "the benchmark has a unit whose id is not text in UTF-8",
+                unit=name.encode(errors="backslashreplace").decode(),
+                remedy="let its `list_units` leave out halves of surrogate pairs",
+            ) from error
 
 
 def _hash_ids(ids: pl.Series, seed: int) -> NDArray[np.uint64]:

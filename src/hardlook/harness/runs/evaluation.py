@@ -198,6 +198,8 @@ def _evaluate_and_check(benchmark: Benchmark, units: Sequence[Unit], model: Any)
 def _make_failure(unit: str, stage: str, error: BaseException) -> Failure:
     text = "".join(traceback.format_exception(error))
     message = "; ".join(line.strip() for line in str(error).splitlines())
+    # The name of a file may hold bytes that are no text.
+    message, text = (one.encode(errors="backslashreplace").decode() for one in (message, text))
     return Failure(unit, stage, f"{type(error).__name__}: {message}", text)
 
 
