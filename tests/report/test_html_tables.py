@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import math
 
+import pytest
 import report_samples
 from drawn_charts import Outline
 
-from hardlook.harness.scorecard import Scorecard
+from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import Table
+from hardlook.harness.stats import Interval
 from hardlook.report.html_tables import draw_html_table, draw_table
+from hardlook.report.page import explain_interval
+from hardlook.report.score_display import build_card
 from hardlook.report.scorecard_tables import (
     build_all_scores_table,
     build_left_out_table,
@@ -15,6 +19,7 @@ from hardlook.report.scorecard_tables import (
     build_scores_table,
     factor_out_constant_columns,
 )
+from hardlook.report.terminal import build_score_table, fit_range
 
 CARD = report_samples.scorecard()
 
@@ -24,8 +29,19 @@ def test_headline_scores_are_chosen_and_titled():
     assert [row[0] for row in table.rows] == ["mIoU", "gap"]
     assert table.rows[0][1:] == (0.538, 0.538 - 0.02, 0.538 + 0.02, 40)
     assert table.rows[1][2:4] == (None, None)
-    assert table.caption == "95% intervals (percentile, from resampling the image)."
+    assert table.caption == "95% intervals (percentile, over images)."
     assert len(build_scores_table(CARD).rows) == 3
+
+
+@pytest.mark.parametrize(("level", "text"), [(0.9, "90%"), (0.975, "97.5%"), (0.995, "99.5%")])
+def test_the_level_of_an_interval_is_told_as_it_is(level, text):
+    score = Score("miou", 0.5, 40, Interval(0.4, 0.6, level, "jackknife", 40, "query image"))
+    assert build_card(score)["interval"].startswith(f"{text} interval 0.400 to 0.600 (jackknife, 40 query images)")
+    table = build_scores_table(Scorecard("b", "1", "m", (score,)))
+    assert table.caption == f"{text} intervals (jackknife, over query images)."
+    assert explain_interval([score]).startswith(f"{text} interval: ")
+    table = build_score_table([score], ["mIoU"], "score", {"miou": fit_range([0.5])}, 100)
+    assert table.columns[2].header == f"{text} interval"
 
 
 def test_all_scores_have_a_row_and_empty_columns_are_left_out():

@@ -12,6 +12,7 @@ from hardlook.api.inline import Figure, draw_inline_table
 from hardlook.harness.calibration import Calibration, build_calibration_section
 from hardlook.harness.calibration import calibrate as run_calibration
 from hardlook.harness.registry import find_benchmark
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.sections import Gallery, Table
 from hardlook.models.families.downloads import forbid_downloads
 
@@ -35,7 +36,7 @@ class CalibrationResult:
 
     def __repr__(self) -> str:
         lines = [
-            f"{row['dial']}: {row['score']} {'moves' if row['moves'] else 'stays flat'}, range {row['range']:.3f}: "
+            f"{row['dial']}: {row['score']} {'moves' if row['moves'] else 'stays flat'}, range {format_fixed(row['range'], 3)}: "
             f"{'as meant' if row['as_meant'] else 'NOT AS MEANT'}"
             for row in self.document["dials"]
         ]

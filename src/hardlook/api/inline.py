@@ -28,6 +28,7 @@ def draw_inline_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], tit
     >>> draw_inline_table(["score", "value"], [["mIoU", 0.51234]]).count("0.512")
     1
     """
+    from hardlook.harness.rounding import format_fixed
     from hardlook.report.formatting import MISSING
 
     def is_number(value: Any) -> bool:
@@ -35,7 +36,7 @@ def draw_inline_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], tit
 
     def cell(value: Any, right: bool, tag: str = "td") -> str:
         missing = value is None or value == "" or value != value
-        text = MISSING if missing else f"{value:.3f}" if isinstance(value, float) else html.escape(str(value))
+        text = MISSING if missing else format_fixed(value, 3) if isinstance(value, float) else html.escape(str(value))
         return f'<{tag} style="{_CELL.format(align="right" if right else "left")}">{text}</{tag}>'
 
     aligned = [any(is_number(row[place]) for row in rows) for place in range(len(columns))]

@@ -48,9 +48,9 @@ def format_estimate(estimate: Estimate, decimals: int = 2) -> str:
     """The value with its interval, such as `0.62 (0.58 to 0.66)`."""
     if not math.isfinite(estimate.value):
         return "undefined"
-    text = f"{estimate.value:.{decimals}f}"
-    low, high = estimate.interval.low, estimate.interval.high
-    return f"{text} ({low:.{decimals}f} to {high:.{decimals}f})" if estimate.interval.defined else text
+    interval = estimate.interval
+    value, low, high = (format_fixed(number, decimals) for number in (estimate.value, interval.low, interval.high))
+    return f"{value} ({low} to {high})" if interval.defined else value
 
 
 def format_share(estimate: Estimate) -> str:

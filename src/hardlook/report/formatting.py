@@ -113,6 +113,15 @@ def format_interval(low: float | None, high: float | None, decimals: int) -> str
     return f"{format_number(low, decimals)} to {format_number(high, decimals)}" if known else ""
 
 
+def format_level(level: float) -> str:
+    """The level of an interval in per cent, with as many digits as it has.
+
+    >>> format_level(0.95), format_level(0.995)
+    ('95%', '99.5%')
+    """
+    return f"{100 * level:g}%"
+
+
 def format_p_value(p_value: float) -> str:
     """A p-value: three decimals, or one digit where that would be zero.
 

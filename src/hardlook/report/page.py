@@ -21,7 +21,7 @@ from hardlook.harness.sections import Gallery, Section, Table
 from hardlook.report.block_names import name_blocks
 from hardlook.report.charts import draw
 from hardlook.report.charts.palette import stylesheet
-from hardlook.report.formatting import format_count, format_number, pluralize
+from hardlook.report.formatting import format_count, format_level, format_number, pluralize
 from hardlook.report.galleries import Pictures, Records, draw_gallery
 from hardlook.report.html_tables import draw_block_name, draw_html_table
 from hardlook.report.json_values import dump_json
@@ -328,7 +328,7 @@ def explain_interval(scores: Sequence[Score]) -> str:
     if made is None:
         return "No score of this run has an interval: too few units, or none was requested. Read the values with care."
     others = pluralize(made.resampled)
-    share = f"{100 * made.level:g}% interval"
+    share = f"{format_level(made.level)} interval"
     return f"{share}: how far a score would move if other {others} had been drawn. n: units that it is computed from."
 
 

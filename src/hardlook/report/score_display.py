@@ -12,6 +12,7 @@ from hardlook.report.formatting import (
     choose_decimals,
     format_count,
     format_interval,
+    format_level,
     format_number,
     is_number,
     keep_finite,
@@ -153,4 +154,4 @@ def _describe_interval(score: Score) -> str:
         return f"no interval{why}{f' ({basis})' if basis else ''}; {count}"
     made = f"{interval.method}, {basis or format_count(interval.n, interval.resampled)}"
     more = [format_wider_interval(score), warn_of_few_clusters(score), undefined]
-    return "; ".join((f"{interval.level:.0%} interval {bounds} ({made})", count, *filter(None, more)))
+    return "; ".join((f"{format_level(interval.level)} interval {bounds} ({made})", count, *filter(None, more)))

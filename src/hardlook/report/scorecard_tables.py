@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import Table
-from hardlook.report.formatting import format_slice
+from hardlook.report.formatting import format_level, format_slice, pluralize
 from hardlook.report.html_tables import Cell
 from hardlook.report.score_display import choose_score_decimals, format_basis, get_bounds
 
@@ -135,4 +135,4 @@ def _describe_intervals(scores: Sequence[Score]) -> str:
     if len(made) != 1:
         return ""
     level, method, resampled = made.pop()
-    return f"{level:.0%} intervals ({method}, from resampling the {resampled})."
+    return f"{format_level(level)} intervals ({method}, over {pluralize(resampled)})."

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.report.charts.drawing import fit_scale
-from hardlook.report.formatting import format_count, format_number, format_slice, is_number, keep_finite
+from hardlook.report.formatting import format_count, format_level, format_number, format_slice, is_number, keep_finite
 from hardlook.report.score_display import (
     choose_score_decimals,
     format_basis,
@@ -225,7 +225,7 @@ def build_score_table(
     """Scores with values, intervals and bars, each on the range of its name."""
     values = [format_number(score.value, choose_score_decimals(score)) for score in scores]
     levels = {score.interval.level for score in scores if score.interval is not None}
-    interval = f"{levels.pop():.0%} interval" if len(levels) == 1 else "interval"
+    interval = f"{format_level(levels.pop())} interval" if len(levels) == 1 else "interval"
     columns = [
         _Column(first, labels),
         _Column("value", values, "right", "bold"),

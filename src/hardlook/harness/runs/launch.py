@@ -341,7 +341,7 @@ def _stop_if_too_many(settings: RunSettings, session: Session, planned: int, bef
         )
     if session.failed > settings.max_failures * planned:
         raise TooManyFailures(
-            f"{session.failed} of {planned} units failed, more than {settings.max_failures:.1%}; "
+            f"{session.failed} of {planned} units failed, more than {100 * settings.max_failures:g}%; "
             f"the last: {last.error}",
             unit=last.unit,
             remedy=f"allow more with --max-failures SHARE, or fix the cause and run again: it resumes{changed_code}",

@@ -30,6 +30,7 @@ from hardlook.report.compare.paired_tallies import PairedTally
 from hardlook.report.formatting import (
     choose_decimals,
     describe_slice,
+    format_level,
     format_number,
     format_p_value,
     format_rough_count,
@@ -275,7 +276,7 @@ def describe_difference(one: Difference, meaning: ScoreMeaning) -> str:
     evidence = [f"p = {format_p_value(one.p_value)}"]
     if one.interval is not None:
         bounds = f"{text(one.interval.low)} to {text(one.interval.high)}"
-        evidence.insert(0, f"{100 * one.interval.level:g}% interval {bounds}")
+        evidence.insert(0, f"{format_level(one.interval.level)} interval {bounds}")
     if one.adjusted != one.p_value:
         evidence.append(f"{format_p_value(one.adjusted)} after Holm's correction")
     facts = (

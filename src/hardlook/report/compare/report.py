@@ -22,7 +22,7 @@ from hardlook.report.compare.model_names import shorten_model_names
 from hardlook.report.compare.slices import build_slice_sections
 from hardlook.report.compare.units import UnitQualities, build_unit_section
 from hardlook.report.estimates import finite_or_none
-from hardlook.report.formatting import choose_decimals, format_count, format_number, format_slice
+from hardlook.report.formatting import choose_decimals, format_count, format_level, format_number, format_slice
 
 if TYPE_CHECKING:
     from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
@@ -194,7 +194,7 @@ def _draw_differences(comparison: Comparison) -> list[Block]:
     for rows in by_name.values():
         groups.setdefault(_name_size(rows), []).extend(rows)
     caption = (
-        f"Lines are {100 * (1 - comparison.alpha):g}% intervals from common resamples. An interval off zero suggests "
+        f"Lines are {format_level(1 - comparison.alpha)} intervals of the differences. An interval off zero suggests "
         "a difference; the verdict follows the permutation test, corrected for all comparisons of its family."
     )
     charts: list[Block] = []

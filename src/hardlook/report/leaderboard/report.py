@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hardlook.harness.benchmark import BenchmarkCard
 from hardlook.harness.published import PublishedCell, PublishedTable
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.sections import Dot, DotChart, Section, Table
 from hardlook.report.formatting import format_slice
 from hardlook.report.html_tables import Cell
@@ -172,7 +173,7 @@ def describe_leader(ranking: ScoreRanking) -> str:
     names = " and ".join(row.method + (" (published)" if row.kind == "published" else "") for row in best[:MAX_NAMED])
     names += f" and {len(best) - MAX_NAMED} more" if len(best) > MAX_NAMED else ""
     decimals = choose_value_decimals([row.value for row in ranking.rows])
-    return f"First of {count} ranked: {names} with {best[0].value:.{decimals}f}."
+    return f"First of {count} ranked: {names} with {format_fixed(best[0].value, decimals)}."
 
 
 def number_notes(rows: Iterable[Row]) -> NoteNumbers:
