@@ -1,6 +1,7 @@
 """`hl.run` is `hardlook run`: the same folder, from names or from objects."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from small_runs import all_records
 import hardlook as hl
 from hardlook.errors import ChangedRun, ModelError, OptionError, RunError
 from hardlook.models.planted.segmenters import PlantedSegmenter
+from hardlook.report.statements import describe_run
 
 SMALL = {
     "closed-miou": {"scenes": 6, "resamples": 50},
@@ -250,6 +252,26 @@ def test_a_score_that_no_unit_defines_is_shown_as_undefined(tmp_path):
     run = hl.run(own, model=Mine(), out=tmp_path / "run", progress=False)
     assert run.scores["a"].n == 0 and run.scores["a"].reason == "no unit has a defined value"
     assert "a: undefined" in repr(run) and run.scores["b"].value == 1.0
+
+
+def test_an_own_score_rests_on_the_clusters_that_define_it(tmp_path):
+    values = [0.9, 0.9, 0.92, 0.95, math.inf, *[math.nan] * 25]
+    own = hl.benchmark(
+        "own-thin", role="semantic-segmenter", units=range(30), scores=("a",), cluster="pair",
+        evaluate=lambda unit, model: {"a": values[unit], "pair": unit // 2},
+    )  # fmt: skip
+    run = hl.run(own, model=Mine(), out=tmp_path / "run", progress=False)
+    score = run.scores["a"]
+    assert (score.n, score.value) == (4, pytest.approx(0.9175))
+    assert dict(score.rests_on) == {"pair": 2}  # of 15: units 0 and 1, units 2 and 3
+    assert describe_run(run.scorecard) == [
+        "The a is 0.918 on 2 pairs.",
+        "These data cannot tell how it would be on others: a statement needs 10 pairs.",
+    ]
+    assert [(note.what, note.count, note.why.split()[0], note.examples[0]) for note in run.scorecard.left_out] == [
+        ("units without a", 25, "NaN:", "own-thin-05"),
+        ("units without a", 1, "infinite,", "own-thin-04"),
+    ]
 
 
 def test_a_device_for_a_benchmark_whose_encoder_is_not_the_models(tmp_path, monkeypatch):

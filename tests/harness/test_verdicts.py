@@ -60,6 +60,28 @@ def test_the_interval_that_covers_the_draw_of_images_decides():
     assert judge(Score("gap", 0.1, 40, narrow, wider=wide)).side == "unclear"
 
 
+def with_images(value, half, **where):
+    """A mean over 40 tasks with a standard error of .05, and an interval over the images that is `half` wide."""
+    over_tasks, over_images = (Interval(value - one, value + one, 0.95, "t", 40, "task") for one in (0.1, half))
+    # The bootstrap's standard error has n where the usual one has n - 1.
+    error = 0.05 * math.sqrt(39 / 40)
+    return Score("gap", value, 40, over_tasks, where, standard_error=error, wider=over_images)
+
+
+def test_what_it_would_take_counts_the_draw_that_more_clusters_do_not_make_smaller():
+    # Of the whole standard error, .06, .0332 stay: 40 * 2.8016^2 * .0025 / (.01 - 2.8016^2 * .0011) = 574.5.
+    assert "it would take about 580 tasks, and there are 40" in judge(with_images(0.1, 0.12)).why
+    # Here .0663 stay, and no number of tasks tells .1 from 0.
+    assert judge(with_images(0.1, 0.166)).why == "These data cannot tell: the interval includes 0."
+
+
+def test_slices_whose_difference_is_one_of_their_images_are_not_told():
+    apart = [with_images(0.1 * (name == "a") * 3, 0.1, k=name) for name in "abc"]
+    assert compare_slices([apart])[0][0].differs
+    drawn = [with_images(0.1 * (name == "a") * 3, 0.4, k=name) for name in "abc"]
+    assert not compare_slices([drawn])[0][0].differs
+
+
 def test_several_differences_are_corrected_together():
     borderline = [score(0.1, 0.09, n=30, error=0.045) for _ in range(5)]
     assert judge(borderline[0]).side == "above"

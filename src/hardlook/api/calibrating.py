@@ -36,7 +36,8 @@ class CalibrationResult:
 
     def __repr__(self) -> str:
         lines = [
-            f"{row['dial']}: {row['score']} {'moves' if row['moves'] else 'stays flat'}, range {format_fixed(row['range'], 3)}: "
+            f"{row['dial']}: {row['score']} {'moves' if row['moves'] else 'stays flat'}, "
+            f"range {format_fixed(row['range'], 3)}: "
             f"{'as meant' if row['as_meant'] else 'NOT AS MEANT'}"
             for row in self.document["dials"]
         ]

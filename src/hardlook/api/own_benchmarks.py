@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Quality, ScoreM
 from hardlook.harness.options import BenchmarkOptions, option
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.harness.registry import add
-from hardlook.harness.scorecard import Scorecard
+from hardlook.harness.scorecard import LeftOut, Scorecard
 from hardlook.harness.sections import DistributionChart, DotChart, Section, score_dot
 from hardlook.harness.stats import ratio
 from hardlook.harness.tally import Entry, SumTally, score_tally
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Units = Mapping[str, Any] | Iterable[Any] | Callable[[], Mapping[str, Any] | Iterable[Any]]
 Evaluate = Callable[[Any, Any], Mapping[str, Any]]
 
-_MAX_ROWS = 30
+_MAX_ROWS, _EXAMPLES = 30, 5
 
 
 class OwnOptions(BenchmarkOptions):
@@ -67,7 +67,8 @@ def benchmark(
         role: The role of its models, such as `semantic-segmenter`.
         units: What is evaluated: a mapping of ids, an iterable (numbered), or a function that returns either.
         scores: The names of the numbers that `evaluate` returns; as a mapping, each with `higher` or `lower`, whichever
-            is better. NaN stands for a number that is undefined for a unit.
+            is better. NaN stands for a number that is undefined for a unit; these units, and infinite numbers, are left
+            out of the mean and counted in the report.
         evaluate: `evaluate(unit, model)` returns a mapping with the scores, the slices and the cluster.
         slices: The names of texts that `evaluate` returns, by which scores are sliced.
         cluster: The name of a text that `evaluate` returns; units that share it are drawn together in intervals, such
@@ -178,19 +179,24 @@ class _OwnFunctions:
             values = records[score].to_numpy()
             defined = np.isfinite(values)
             sums += [np.where(defined, values, 0.0), defined.astype(np.float64)]
-        counts = [int(one.sum()) for one in sums[1::2]]
+        labels = records[self.cluster].to_list() if self.cluster else None
         entries = tuple(
-            Entry(score, n, where, reason="" if n else "no unit has a defined value")
-            for score, n in zip(self.scores, counts, strict=True)
+            self._describe(score, one > 0, where, labels) for score, one in zip(self.scores, sums[1::2], strict=True)
         )
         key = (self.card.name, *(f"{name}={value}" for name, value in where.items()))
-        labels = records[self.cluster].to_list() if self.cluster else None
         return SumTally(entries, np.stack(sums, axis=1), _divide_pairs, key, self.cluster or "unit", labels)
+
+    def _describe(self, score: str, defined: Any, where: dict[str, str], labels: Sequence[str] | None) -> Entry:
+        """A score over the units for which it is defined, and the clusters that these are in."""
+        n = int(defined.sum())
+        clusters = n if labels is None else len({label for label, one in zip(labels, defined, strict=True) if one})
+        return Entry(score, n, where, clusters=clusters, reason="" if n else "no unit has a defined value")
 
     def score_records(self, records: pl.DataFrame, options: OwnOptions) -> Scorecard:
         """Every score with its interval."""
         scores = [score for tally in self.tally_records(records, options) for score in score_tally(tally, options)]
-        return Scorecard(self.card.name, self.card.version, "", tuple(scores))
+        left_out = [note for score in self.scores for note in _note_undefined(records, score)]
+        return Scorecard(self.card.name, self.card.version, "", tuple(scores), left_out=tuple(left_out))
 
     def list_qualities(self, records: pl.DataFrame, options: OwnOptions) -> pl.DataFrame:
         """The scores of single units."""
@@ -212,6 +218,16 @@ class _OwnFunctions:
             blocks.append(chart)
             sections.append(Section(name, "", tuple(blocks)))
         return sections
+
+
+def _note_undefined(records: pl.DataFrame, score: str) -> Iterator[LeftOut]:
+    """Units that are not in the mean of a score: those for which it is NaN, and those for which it is infinite."""
+    for units, why in (
+        (records.filter(records[score].is_nan())["unit"], "NaN: it is undefined for them"),
+        (records.filter(records[score].is_infinite())["unit"], "infinite, so that a mean with them would be, too"),
+    ):
+        if len(units):
+            yield LeftOut(f"units without {score}", len(units), why, tuple(units.head(_EXAMPLES).to_list()))
 
 
 def _divide_pairs(totals: Any) -> Any:

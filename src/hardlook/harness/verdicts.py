@@ -71,8 +71,10 @@ def judge(score: Score | Estimate, threshold: float = 0.0) -> Judgement:
         return Judgement("above")
     if interval.high < threshold:
         return Judgement("below")
-    alpha = 1 - interval.level
-    needed = units_needed_for(score.value - threshold, get_standard_error(score), clusters, alpha=alpha)
+    own, alpha = get_standard_error(score), 1 - interval.level
+    # More clusters do not make the part of the other draw smaller.
+    fixed = math.sqrt(max(get_wider_error(score) ** 2 - own**2, 0.0)) if interval is wider else 0.0
+    needed = units_needed_for(score.value - threshold, own, clusters, alpha=alpha, fixed_error=fixed)
     reach = f"the interval includes {threshold:g}"
     return Judgement("unclear", f"{CANNOT_TELL}: {reach}{_describe_need(needed, clusters, resampled)}.")
 
@@ -127,6 +129,22 @@ def get_standard_error(score: Score | Estimate) -> float:
 
         return (interval.high - interval.low) / (2 * float(ndtri((1 + interval.level) / 2)))
     return error * math.sqrt(interval.n / (interval.n - 1))
+
+
+def get_wider_error(score: Score | Estimate) -> float:
+    """The standard error that covers one more draw, where the score has an interval that does; else its own.
+
+    >>> from hardlook.harness.stats.intervals import Interval
+    >>> over_tasks, over_images = (Interval(0.5 - half, 0.5 + half, 0.95, "t", 40, "task") for half in (0.1, 0.3))
+    >>> gap = Score("gap", 0.5, 40, over_tasks, standard_error=0.05, wider=over_images)
+    >>> round(get_wider_error(gap) / get_standard_error(gap), 6)
+    3.0
+    """
+    own, interval = get_standard_error(score), score.interval
+    wider = score.wider if isinstance(score, Score) else None
+    if wider is None or not wider.defined or interval is None or not interval.high > interval.low:
+        return own
+    return own * max((wider.high - wider.low) / (interval.high - interval.low), 1.0)
 
 
 def _count(count: int, what: str) -> str:
@@ -299,7 +317,7 @@ def _test_kind(scores: Sequence[Score]) -> list[tuple[int, float, float, float]]
     from scipy.special import stdtr
 
     values = np.array([scores[place].value for place in places])
-    errors = np.array([get_standard_error(scores[place]) for place in places])
+    errors = np.array([get_wider_error(scores[place]) for place in places])
     n = np.array([count_clusters(scores[place])[0] for place in places], np.float64)
     spread = n * errors**2
     pooled = (n * spread).sum() / n.sum()
