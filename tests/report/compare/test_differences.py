@@ -85,6 +85,19 @@ def test_units_needed_follow_the_standard_error_and_the_size_of_the_family():
     assert many[0].units_needed == math.ceil(100 * (strict * 0.03 / 0.02) ** 2)
 
 
+@pytest.mark.parametrize(("pairs", "least"), [(1, 6), (2, 7), (10, 9)])
+def test_no_fewer_units_are_asked_for_than_the_test_needs(pairs, least):
+    # All exchanges of n images, 2 of which reach a difference that all images agree on: p = 2 / 2^n.
+    assert 2 / 2**least <= 0.05 / pairs < 2 / 2 ** (least - 1)
+    sure = [replace(difference(0.25, value=0.5, se=0.001), clusters=3) for _ in range(pairs)]
+    found = add_verdicts(correct_p_values(sure), HITS.card, 0.05)[0]
+    assert found.units_needed == least
+    assert "with these 3 images: " in describe_difference(found, RATE)
+    assert describe_difference(found, RATE).endswith(
+        f"About {least} images would be needed if the observed difference is the true one."
+    )
+
+
 def test_the_units_needed_tell_what_too_few_cannot():
     # Planned for 80 %: of 60 fresh samples of the planned size about 48 tell; the standard error is 3.
     rng = np.random.default_rng(3)
@@ -129,5 +142,8 @@ def test_sentences_at_the_edges():
     assert told(verdict="cannot tell", adjusted=0.2, units_needed=90.0).endswith("this number of images can show.")
     assert told(verdict="cannot tell", adjusted=0.2, units_needed=math.nan).endswith("is not known.")
     assert "cannot be compared: it is undefined" in told(verdict="undefined")
+    assert "are equal in hit rate on this 1 image: both" in told(
+        verdict="cannot tell", value=0.0, p_value=1.0, clusters=1
+    )
     assert "interval" not in told(verdict="better", adjusted=0.2, interval=None)
     assert find_score_meaning(HITS.card, "unheard-of") == ScoreMeaning("unheard-of", "unheard-of", "")

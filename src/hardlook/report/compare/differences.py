@@ -206,6 +206,8 @@ def add_verdicts(differences: Sequence[Difference], card: BenchmarkCard, alpha: 
             fixed_error=one.fixed_error,
             freedom=one.freedom,
         )
+        # Of 2^n exchanges two reach any difference, so that fewer clusters have no p-value as small as this.
+        needed = max(needed, 1 + math.ceil(math.log2(1 / share)))
         verdict = decide_verdict(one.value, one.adjusted, alpha, meaning)
         judged.append(replace(one, verdict=verdict, units_needed=needed))
     return tuple(judged)
@@ -259,7 +261,7 @@ def describe_difference(one: Difference, meaning: ScoreMeaning) -> str:
     meaning = meaning.within(one.slice)
     score = meaning.title + (f" where {describe_slice(one.slice)}" if one.slice else "")
     score += " (lower is better)" if meaning.ranked and not meaning.higher_is_better else ""
-    clusters = f"{one.clusters:,} {pluralize(one.resampled, one.clusters)}"
+    these = f"{'this' if one.clusters == 1 else 'these'} {one.clusters:,} {pluralize(one.resampled, one.clusters)}"
     decimals = choose_decimals([one.first_value, one.second_value], counts=False)
 
     def text(value: float) -> str:
@@ -271,7 +273,7 @@ def describe_difference(one: Difference, meaning: ScoreMeaning) -> str:
         why = f" ({one.reason})" if one.reason else ""
         return f"{score} of {one.first} and {one.second} cannot be compared: it is undefined for {whose}{why}."
     if one.value == 0 and one.p_value == 1:
-        equal = f"{one.first} and {one.second} are equal in {score} on these {clusters}"
+        equal = f"{one.first} and {one.second} are equal in {score} on {these}"
         return f"{equal}: both have {text(one.first_value)}."
     evidence = [f"p = {format_p_value(one.p_value)}"]
     if one.interval is not None:
@@ -286,7 +288,7 @@ def describe_difference(one: Difference, meaning: ScoreMeaning) -> str:
     if one.verdict != "cannot tell":
         return f"{one.first} is {one.verdict} than {one.second} in {score}: {facts}."
     return (
-        f"{one.first} and {one.second} do not differ significantly in {score} with these {clusters}: {facts}. "
+        f"{one.first} and {one.second} do not differ significantly in {score} with {these}: {facts}. "
         f"{_describe_units_needed(one)}"
     )
 
