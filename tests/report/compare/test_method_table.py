@@ -6,12 +6,22 @@ import json
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
+from compared_runs import hits_run
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.errors import DataError
-from hardlook.report.compare.method_table import find_comparison, format_method_table, read_method_table
+from hardlook.harness.registry import add
+from hardlook.report.compare.comparison import compare_runs
+from hardlook.report.compare.document import build_document
+from hardlook.report.compare.method_table import (
+    build_method_table,
+    find_comparison,
+    format_method_table,
+    read_method_table,
+)
 
 
 def score(name, value, low=None, high=None, slice_=None):
@@ -19,18 +29,29 @@ def score(name, value, low=None, high=None, slice_=None):
     return {"name": name, "value": value, "interval": interval, "slice": slice_ or {}}
 
 
-def place(model, rank, sets):
-    return {"model": model, "score": 0.0, "rank": rank, "sets": sets}
+def difference(first, second, values, verdict, name="miou", slice_=None):
+    first_value, second_value = values
+    own = {"first": first, "second": second, "first_value": first_value, "second_value": second_value}
+    return {"name": name, "slice": slice_ or {}, "reading": "", "verdict": verdict, **own}
 
 
-# b leads in mIoU and cannot be told from c; a is worse. Of fw-iou, which is no headline, nothing is known of c.
+# b leads in mIoU and cannot be told from c, which cannot be told from a_1; a_1 is worse than b. Of fw-iou, which is no
+# headline, nothing is known of c.
 DOCUMENT = {
     "schema": "hardlook.comparison/1",
     "benchmark": {"name": "closed-miou", "version": "1"},
     "models": [{"name": "a_1"}, {"name": "b"}, {"name": "c"}],
     "alpha": 0.05,
     "headline": ["miou"],
-    "standings": {"miou": [place("b", 1, ["a"]), place("c", 2, ["a", "b"]), place("a_1", 3, ["b"])]},
+    "differences": [
+        difference("a_1", "b", (0.5, 0.8124), "worse"),
+        difference("a_1", "c", (0.5, 0.8), "cannot tell"),
+        difference("b", "c", (0.8124, 0.8), "cannot tell"),
+        difference("a_1", "b", (0.9, 0.1), "better", slice_={"context": "sea"}),
+        difference("a_1", "b", (0.25, 0.75), "cannot tell", "fw-iou"),
+        difference("a_1", "c", (0.25, None), "undefined", "fw-iou"),
+        difference("b", "c", (0.75, None), "undefined", "fw-iou"),
+    ],
     "scores": {
         "a_1": [score("miou", 0.5, 0.4, 0.6), score("miou", 0.1, slice_={"context": "sea"}), score("fw-iou", 0.25)],
         "b": [score("miou", 0.8124, 0.75, 0.85), score("fw-iou", 0.75)],
@@ -58,8 +79,8 @@ def test_intervals_and_every_score(comparison):
     assert table.scores == ("miou", "fw-iou")
     rows = format_method_table(table, "markdown", "brackets").splitlines()
     assert rows[2:5] == [
-        "| a_1 | 0.500 [0.400, 0.600] | 0.250 |",
-        "| b | **0.812** [0.750, 0.850] | 0.750 |",
+        "| a_1 | 0.500 [0.400, 0.600] | 0.250\N{DAGGER} |",
+        "| b | **0.812** [0.750, 0.850] | **0.750** |",
         "| c | 0.800\N{DAGGER} [0.700, 0.880] | \N{EN DASH} |",
     ]
     assert "0.812** \N{PLUS-MINUS SIGN}0.050" in format_method_table(table, "markdown", "plus-minus")
@@ -104,6 +125,19 @@ def test_the_command_takes_the_json_the_page_and_the_folder(comparison, hardlook
     }
     wrong = hardlook("table", comparison, "left-out")
     assert wrong.code == 1 and "a comparison has no table 'left-out'" in wrong.err
+
+
+def test_who_is_lower_than_the_best_has_no_dagger_for_being_like_the_second():
+    # cat is .1 below ant in every unit; bee is .05 below in the mean, now above, now below.
+    ant, cat = np.full(14, 0.9), np.full(14, 0.8)
+    bee = 0.85 + np.tile([0.3, -0.3], 7)
+    runs = [hits_run(values, name) for values, name in ((ant, "ant"), (bee, "bee"), (cat, "cat"))]
+    add(runs[0].benchmark)
+    comparison = compare_runs(runs)
+    assert [one.is_significant for one in comparison.headline] == [False, True, False]
+    marks = {model: row["rate"] for model, row in build_method_table(build_document(comparison, runs)).cells.items()}
+    assert [model for model, cell in marks.items() if cell.best] == ["ant"]
+    assert [model for model, cell in marks.items() if cell.tied] == ["bee"]
 
 
 def test_other_json_is_refused(tmp_path):

@@ -93,6 +93,18 @@ def test_of_several_models_the_leader_is_named_with_those_that_may_be_as_good():
     assert said.startswith("ant leads 3 models in hit rate with ") and said.endswith(", ahead of all others.")
 
 
+def test_a_leader_is_not_ahead_of_one_that_does_not_differ_from_it():
+    # bee is .1 below ant in every unit; cat is .15 below in the mean, now above, now below.
+    ant, bee, cat = np.full(14, 0.9), np.full(14, 0.8), 0.75 + np.tile([0.4, -0.4], 7)
+    found = compare_runs([hits_run(values, name) for values, name in ((ant, "ant"), (bee, "bee"), (cat, "cat"))])
+    assert [(place.model, place.sets) for place in found.standings["rate"]] == [
+        ("ant", ("a",)), ("bee", ("b",)), ("cat", ("b",))
+    ]  # fmt: skip
+    assert describe_comparison(found) == [
+        "ant leads 3 models in hit rate with 0.900; these data cannot tell it from cat."
+    ]
+
+
 def test_the_other_headline_scores_are_counted_by_verdict():
     names = ("a", "b", "c", "d")
     scores = tuple(ScoreMeaning(name, name.upper(), "", name != "c", True, name != "d") for name in names)

@@ -1,7 +1,7 @@
 """The table of a paper, from a comparison: one row per model, one column per score, the best of each column in bold.
 
-A dagger marks models that the comparison cannot distinguish from the best one: they share a letter with it in the
-comparison's standings. The numbers are those of `comparison.json`, so nothing is computed again.
+A dagger marks models that the comparison cannot distinguish from the best one: their difference from it is not
+significant. The numbers are those of `comparison.json`, so nothing is computed again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hardlook.errors import DataError, OptionError
-from hardlook.harness.benchmark import BenchmarkCard
+from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.harness.registry import find_benchmark
 from hardlook.reading import read_json
 from hardlook.report.compare.differences import find_score_meaning
@@ -89,26 +89,42 @@ def build_method_table(document: dict[str, Any], *, every_score: bool = False) -
     """The table of a comparison's JSON document."""
     card = find_benchmark(str(document["benchmark"]["name"])).card
     models = tuple(str(model["name"]) for model in document["models"])
-    overall = {model: {row["name"]: row for row in document["scores"][model] if not row["slice"]} for model in models}
-    present = list(dict.fromkeys(name for rows in overall.values() for name in rows))
+    # Of a score with several readings the first is the one that the benchmark leads with.
+    overall = {
+        model: {row["name"]: row for row in reversed(document["scores"][model]) if not row["slice"]} for model in models
+    }
+    present = list(
+        dict.fromkeys(row["name"] for model in models for row in document["scores"][model] if not row["slice"])
+    )
     names = tuple(name for name in present if every_score or name in document["headline"])
+    marks = {name: _find_best(document["differences"], name, find_score_meaning(card, name)) for name in names}
     cells = {
-        model: {name: _read_cell(document, model, name, overall[model].get(name)) for name in names} for model in models
+        model: {name: _read_cell(overall[model].get(name), model, *marks[name]) for name in names} for model in models
     }
     return MethodTable(models, names, tuple(_title(card, name) for name in names), cells, float(document["alpha"]))
 
 
-def _read_cell(document: dict[str, Any], model: str, name: str, row: dict[str, Any] | None) -> MethodCell:
+def _find_best(
+    differences: Sequence[Mapping[str, Any]], name: str, meaning: ScoreMeaning
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The models with the best value of a score over all units, and those that do not differ significantly from one."""
+    rows = [row for row in differences if row["name"] == name and not row["slice"]]
+    rows = [row for row in rows if row["reading"] == rows[0]["reading"]]
+    values = {row[place]: row[f"{place}_value"] for row in rows for place in ("first", "second")}
+    known = [float(value) for value in values.values() if value is not None]
+    if not known or not meaning.ranked:
+        return frozenset(), frozenset()
+    top = max(known) if meaning.higher_is_better else min(known)
+    best = frozenset(model for model, value in values.items() if value == top)
+    alike = [{row["first"], row["second"]} for row in rows if row["verdict"] == "cannot tell"]
+    return best, frozenset(model for pair in alike if pair & best for model in pair - best)
+
+
+def _read_cell(row: Mapping[str, Any] | None, model: str, best: frozenset[str], tied: frozenset[str]) -> MethodCell:
     if row is None or row["value"] is None:
         return MethodCell(None)
     low, high = (float(row["interval"][end]) for end in ("low", "high")) if row["interval"] else (None, None)
-    standings = {place["model"]: place for place in document["standings"].get(name, [])}
-    own = standings.get(model)
-    first = [place for place in standings.values() if place["rank"] == 1]
-    letters = {letter for place in first for letter in place["sets"]}
-    best = own is not None and own["rank"] == 1
-    tied = own is not None and len(standings) > 1 and not letters.isdisjoint(own["sets"])
-    return MethodCell(float(row["value"]), low, high, best, tied and not best)
+    return MethodCell(float(row["value"]), low, high, model in best, model in tied)
 
 
 def _title(card: BenchmarkCard, name: str) -> str:

@@ -131,11 +131,16 @@ def _describe_leaders(comparison: Comparison, name: str) -> str:
     if not places:
         return f"{count} models are compared in {title}, in which neither more nor less is better."
     first = places[0]
-    tied = [place.model for place in places[1:] if set(place.sets) & set(first.sets)]
+    rows = [one for one in comparison.headline if one.name == name]
+    # A model may share no letter with the first one, for a significant pair between them, and yet not differ from it.
+    alike = [{one.first, one.second} for one in rows if one.reading == rows[0].reading and not one.is_significant]
+    tied = [place.model for place in places[1:] if {first.model, place.model} in alike]
+    without = len(comparison.models) - len(places)
     decimals = choose_decimals([place.score for place in places], counts=False)
     leads = f"{first.model} leads {count} models in {title} with {format_number(first.score, decimals)}"
     if not tied:
-        return f"{leads}, ahead of all others."
+        others = "all others" if not without else f"all others but {without}, for which it is undefined"
+        return f"{leads}, ahead of {others}."
     few = " and ".join(tied) if len(tied) < 3 else f"{len(tied)} others"
     return f"{leads}; these data cannot tell it from {few}."
 
