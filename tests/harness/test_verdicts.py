@@ -91,6 +91,13 @@ def test_several_differences_are_corrected_together():
     assert [one.side for one in judge_several(agreed)] == ["above", "equal", "below"]
 
 
+@pytest.mark.parametrize(("count", "side"), [(25, "above"), (26, "unclear")])
+def test_clusters_that_all_agree_are_a_sign_test(count, side):
+    # Ten of ten on one side, or on the other: p = 2 / 2^10, by Holm's method times the number of comparisons.
+    assert (count * 2 / 2**10 <= 0.05) == (side == "above")
+    assert {one.side for one in judge_several([score(0.3, None, n=10, error=0.0)] * count)} == {side}
+
+
 def test_clusters_that_all_agree_need_no_interval_and_enough_of_them():
     same = judge(score(0.0, None, error=0.0))
     assert (same.side, same.why) == ("equal", "It is 0 in all 40 images.")

@@ -147,6 +147,23 @@ def test_clusters_without_the_class_do_not_count():
     assert measured.standard_error[0] == pytest.approx(stats.sem([0.2, 0.6]), rel=1e-9)
 
 
+@pytest.mark.parametrize(("having", "counted"), [(9, 9), (12, 12), (13, 24)])
+def test_clusters_without_the_class_do_not_count_where_they_are_half_of_all_or_more(having, counted):
+    pixels = rng(having).integers([1, 60], [50, 90], size=(having, 2)).astype(float)
+    found = measure_spread(ratio, np.concatenate([pixels, np.zeros((24 - having, 2))]), np.array([24]))
+    alone = measure_spread(ratio, pixels, np.array([having]))
+    assert found.freedom[0] == counted - 1
+    same = found.standard_error[0] == pytest.approx(alone.standard_error[0], rel=1e-9)
+    assert same == (counted == having)
+
+
+def test_a_score_at_the_end_of_its_range_that_other_images_would_move_has_the_bounds_of_one_that_does_not_move():
+    # A harmonic mean is 0 where one of its parts is, whatever the others are.
+    assert bounds_of(0.0, spread(0.1, 29), span=(0, 1), rests_on=30) == bounds_of(
+        0.0, spread(0.0, 29), span=(0, 1), rests_on=30
+    )
+
+
 def test_many_clusters_are_left_out_in_groups_with_nearly_the_same_spread():
     values = rng(3).gamma(2, size=4_000)
     whole, grouped = (measure_spread(ratio, with_ones(values), np.array([4_000]), groups) for groups in (4_000, 500))

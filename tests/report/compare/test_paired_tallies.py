@@ -14,10 +14,17 @@ from scipy import sparse, stats
 from hardlook.errors import RunError
 from hardlook.harness.stats import paired_bootstrap_scores, permutation_test
 from hardlook.harness.stats.bootstrap import ratio
+from hardlook.harness.stats.jackknife import Spread
 from hardlook.harness.tally import Entry, SumTally
 from hardlook.randomness import generator
 from hardlook.report.compare.comparison import compare_runs
-from hardlook.report.compare.paired_tallies import SwapPlan, pair_tallies, plan_swaps, summarize_replicates
+from hardlook.report.compare.paired_tallies import (
+    PairedTally,
+    SwapPlan,
+    pair_tallies,
+    plan_swaps,
+    summarize_replicates,
+)
 
 CLASSES = 3
 
@@ -33,6 +40,29 @@ def tally(sums, statistic=ratio, labels=None, names=("score",)):
 
 def paired(*tallies, swaps=500, resamples=200, seed=0, level=0.95):
     return pair_tallies(tallies, plan=SwapPlan(swaps), resamples=resamples, level=level, seed=seed)
+
+
+def test_where_more_than_clusters_was_drawn_the_larger_p_value_counts():
+    """One of swaps and one of a t test, each of which may be the larger."""
+    gains = np.array([0.03, 0.3])
+    spread = Spread(np.array([0.1, 0.1]), np.array([30.0, 30.0]), np.ones(2), np.zeros(2))
+    entries = (Entry("a", 9), Entry("b", 9))
+    found = PairedTally(
+        entries=(entries, entries),
+        values=np.stack([gains, np.zeros(2)]),
+        replicates=np.empty((2, 0, 2)),
+        p_values={(0, 1): np.array([0.001, 0.2])},
+        level=0.95,
+        clusters=9,
+        resampled="task",
+        swaps=99,
+        exact=False,
+        spreads={(0, 1): spread},
+        wider={(0, 1): np.array([0.05, 0.05])},
+    )
+    tested = 2 * stats.t.sf(gains / 0.1, 30)
+    assert tested[0] > 0.001 and tested[1] < 0.2
+    assert found.find_p_values(0, 1) == pytest.approx([tested[0], 0.2])
 
 
 class Mixed:
