@@ -54,6 +54,19 @@ def test_a_drop_fails_and_equal_runs_pass(folders):
     assert hl.gate(folders / "main", folders / "worse", metrics=["hit"]).passed
 
 
+def test_a_score_that_is_neither_good_nor_bad_fails_no_run(tmp_path):
+    # Words that are a little wrong are given back by similarity; a model without errors has nothing to be given back.
+    folders = [tmp_path / name for name in ("right", "wrong")]
+    for folder, strangers in zip(folders, (0.0, 0.5), strict=True):
+        model = {"model": "planted-segmenter", "model_args": {"stranger": strangers}}
+        hl.run("open-miou", **model, out=folder, scenes=6, resamples=0, progress=False, report=False)
+    found = hl.gate(*folders)
+    assert found.passed and "open-gain" not in [score.name for score in found.scores]
+    assert {score.name for score in found.scores} >= {"miou", "open-miou"}
+    with pytest.raises(OptionError, match="--metric open-gain: neither more nor less of it is better"):
+        hl.gate(*folders, metrics=["open-gain"])
+
+
 def test_lower_is_better_where_the_score_says_so(folders):
     dear = hl.gate(folders / "dear", folders / "main", metrics=["cost"])
     assert not dear.passed and dear.scores[0].drop == pytest.approx(0.2, abs=0.01)

@@ -116,7 +116,7 @@ def gate(
     Args:
         run: The new run, or its folder.
         baseline: The run that it is compared with.
-        metrics: Names of scores; by default the benchmark's headline scores.
+        metrics: Names of scores; by default the headline scores, but for those that are neither good nor bad.
         max_drop: By how much a score may get worse, in the score's own scale; 0 allows no drop.
         alpha: The chance that a run at the limit fails.
         undecided: Whether a score passes or fails where the units cannot tell.
@@ -134,12 +134,16 @@ def gate(
         what = f"the scores of {comparison.benchmark.card.name} cannot be compared unit by unit (it has no tallies)"
         raise OptionError(what, remedy="gate a benchmark whose runs can be compared")
     over_all = {one.name: one for one in reversed(comparison.differences) if not one.slice}
-    names = list(metrics) or [name for name in list_headline_names(comparison.benchmark.card) if name in over_all]
+    card = comparison.benchmark.card
+    ranked = [name for name in over_all if find_score_meaning(card, name).ranked]
+    names = list(metrics) or [name for name in list_headline_names(card) if name in ranked]
     if unknown := [name for name in names if name not in over_all]:
         raise OptionError(
             f"--metric {unknown[0]}: these runs have no such score", remedy=f"they have: {', '.join(sorted(over_all))}"
         )
-    card = comparison.benchmark.card
+    if undirected := [name for name in names if name not in ranked]:
+        what = f"--metric {undirected[0]}: neither more nor less of it is better, so that a run cannot be worse in it"
+        raise OptionError(what, remedy=f"gate one of these: {', '.join(sorted(ranked))}")
     scores = [judge(over_all[name], find_score_meaning(card, name).higher_is_better, max_drop) for name in names]
     models = tuple(group[0].method for group in compared.runs)
     return Gate(tuple(scores), models, undecided)
