@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -55,16 +56,17 @@ def test_a_drop_fails_and_equal_runs_pass(folders):
 
 
 def test_a_score_that_is_neither_good_nor_bad_fails_no_run(tmp_path):
-    # Words that are a little wrong are given back by similarity; a model without errors has nothing to be given back.
-    folders = [tmp_path / name for name in ("right", "wrong")]
-    for folder, strangers in zip(folders, (0.0, 0.5), strict=True):
-        model = {"model": "planted-segmenter", "model_args": {"stranger": strangers}}
-        hl.run("open-miou", **model, out=folder, scenes=6, resamples=0, progress=False, report=False)
-    found = hl.gate(*folders)
-    assert found.passed and "open-gain" not in [score.name for score in found.scores]
-    assert {score.name for score in found.scores} >= {"miou", "open-miou"}
-    with pytest.raises(OptionError, match="--metric open-gain: neither more nor less of it is better"):
-        hl.gate(*folders, metrics=["open-gain"])
+    hit, cost = evaluate.card.scores
+    card = replace(evaluate.card, name="own-undirected", scores=(hit, replace(cost, ranked=False)))
+    undirected = replace(evaluate, card=card)
+    folders = [tmp_path / name for name in ("low", "high")]
+    for folder, cost_of_all in zip(folders, (0.5, 1.5), strict=True):
+        hl.run(undirected, model=Scores(0.5, cost_of_all), out=folder, progress=False, report=False)
+    for pair in (folders, folders[::-1]):
+        found = hl.gate(*pair)
+        assert found.passed and [score.name for score in found.scores] == ["hit"]
+    with pytest.raises(OptionError, match="--metric cost: neither more nor less of it is better"):
+        hl.gate(*folders, metrics=["cost"])
 
 
 def test_lower_is_better_where_the_score_says_so(folders):
