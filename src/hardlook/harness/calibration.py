@@ -18,6 +18,8 @@ from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import DialChart, Line, Section, Table
 from hardlook.harness.stats import spearman
+from hardlook.models.arguments import complete_arguments
+from hardlook.models.registry import find
 
 MIN_SPEARMAN = 0.9  # of a dial that should move its score, as an absolute value
 MAX_CONTROL_SHARE = 0.2  # of the score range of the weakest moving dial
@@ -35,9 +37,8 @@ class DialCurve:
 
     @property
     def score_range(self) -> float:
-        """The range of the score over all settings."""
-        values = [score.value for score in self.scores]
-        return max(values) - min(values)
+        """The range of the score over all settings; NaN where it is undefined at one of them."""
+        return float(np.ptp([score.value for score in self.scores]))
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def calibrate(
 
     def scorecard(model: str, arguments: Mapping[str, Any]) -> Scorecard:
         """Score a model, or return the cached scorecard: several dials may have equal arguments, such as no fault."""
-        key = fingerprints.hash_value([model, {name: value for name, value in arguments.items() if value}])
+        key = fingerprints.hash_value([model, complete_arguments(model, find(model).factory(), arguments)])
         if key not in scorecards:
             scorecards[key] = run.score(model, arguments)
         return scorecards[key]
