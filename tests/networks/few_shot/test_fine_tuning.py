@@ -1,5 +1,6 @@
 """Methods that train a classifier of the training classes: released code, training and test time."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -231,6 +232,14 @@ def test_heads_are_drawn_from_the_key_and_not_from_the_place():
     torch.testing.assert_close(together[1:], alone)
     other = training.classify(Episodes(support[1:], query[1:], keys=("c",)))
     assert not torch.allclose(alone, other)
+
+
+def test_a_margin_has_all_digits_of_the_features():
+    """Cosines 1 and 0, the first less a margin of -.3: the loss is that of scores 3 x 1.3 and 0."""
+    method = NegCosine(channels=2, classes=2, margin=-0.3, scale=3.0).double()
+    method.NegLayer.weight.data = torch.eye(2, dtype=torch.float64)
+    loss, _ = method.class_loss(torch.tensor([[2.0, 0.0]], dtype=torch.float64), torch.tensor([0]))
+    assert loss.item() == pytest.approx(math.log1p(math.exp(-3.9)), rel=1e-13)
 
 
 @pytest.mark.parametrize("kind", [Rfs, Skd])

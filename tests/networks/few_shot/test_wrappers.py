@@ -213,6 +213,30 @@ def test_adversarial_tasks_are_harder():
     torch.testing.assert_close(method.classify(episodes), inner.classify(episodes))
 
 
+def test_each_task_climbs_its_own_loss():
+    """A task's images are the same beside other tasks and alone."""
+    method, episodes = AdversarialTasks(ProtoNet(backbone()).eval(), steps=2, rate=0.5, filtered=0.0), images(tasks=3)
+    together = method.augment(episodes)
+    alone = method.augment(Episodes(episodes.support[1:2], episodes.query[1:2], episodes.labels[1:2]))
+    torch.testing.assert_close(alone.support[0], together.support[1])
+    torch.testing.assert_close(alone.query[0], together.query[1])
+
+
+PLACES = {
+    "conv64f": ["layer1.1", "layer2.1", "layer3.1", "layer4.1"],
+    # After the last normalisation of all residual blocks and in their shortcuts, as published for ResNet10.
+    "resnet10": ["trunk.4.BN2", *(f"trunk.{block}.{last}" for block in (5, 6, 7) for last in ("BN2", "BNshortcut"))],
+    "resnet12": [f"layer{block}.0.{last}" for block in (1, 2, 3, 4) for last in ("bn3", "downsample.1")],
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), PLACES.items())
+def test_feature_wise_transformation_is_at_the_end_of_blocks(name, expected):
+    network = build_backbone(name)
+    FeatureWise(ProtoNet(network))
+    assert [key for key, module in network.named_modules() if module._forward_hooks] == expected
+
+
 def test_explanations_weigh_features_that_explain():
     support, query = torch.tensor([[[[1.0, 0.0]], [[0.0, 1.0]]]]), torch.tensor([[[2.0, 1.0]]])
     method = ExplanationGuided(ProtoNet())

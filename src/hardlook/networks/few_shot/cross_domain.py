@@ -28,6 +28,7 @@ class Wrapper(FewShotMethod):
     """
 
     inner: ClassVar[type[FewShotMethod]]
+    inner_prefix = "inner_"
 
     def __init__(self, method: FewShotMethod) -> None:
         super().__init__()
@@ -42,7 +43,8 @@ class Wrapper(FewShotMethod):
 
         `options` are its own; those whose names begin with `inner_` are the inner method's.
         """
-        passed = {name.removeprefix("inner_"): options.pop(name) for name in [*options] if name.startswith("inner_")}
+        prefix = cls.inner_prefix
+        passed = {name.removeprefix(prefix): options.pop(name) for name in [*options] if name.startswith(prefix)}
         made = cls.inner.build(backbone, channels=channels, classes=classes, ways=ways, side=side, **passed)
         return cls(made, **options)
 
@@ -70,16 +72,28 @@ class Wrapper(FewShotMethod):
 class FeatureWise(Wrapper):
     """Feature-wise transformation: in training, outputs of batch normalisation are scaled and shifted at random.
 
-    Per channel, the scale is drawn from N(1, `scale`) and the shift from N(0, `shift`), standard deviations whose
-    defaults are the paper's fixed values. All images of a step share a draw, as images of another domain would: their
-    differences stay comparable. Nothing changes at test time. No released code was compared by numbers.
+    Of a residual block those of its last normalisation and of its shortcut's, as published; without such blocks those
+    of all. Per channel, the scale is drawn from N(1, `scale`) and the shift from N(0, `shift`), standard deviations
+    whose defaults are the paper's fixed values. All images of a step share a draw, as images of another
+    domain would: their differences stay comparable. Nothing changes at test time. No released code was compared by
+    numbers.
     """
 
     def __init__(self, method: FewShotMethod, *, scale: float = 0.3, shift: float = 0.5) -> None:
         super().__init__(method)
-        for module in method.emb_func.modules():
-            if isinstance(module, nn.BatchNorm2d):
-                module.register_forward_hook(_Transformation(scale, shift))
+        for norm in _list_last_norms(method.emb_func):
+            norm.register_forward_hook(_Transformation(scale, shift))
+
+
+def _list_last_norms(network: nn.Module) -> list[nn.Module]:
+    """The normalisations at the ends of residual blocks and of their shortcuts; all where there are no such blocks."""
+    last: dict[tuple[nn.Module, str], nn.Module] = {}
+    for block in network.modules():
+        if sum(isinstance(child, nn.BatchNorm2d) for child in block.children()) > 1:
+            # Of bn1, bn2 and downsample.1 the second and the third.
+            named = block.named_modules()
+            last |= {(block, name.rstrip("0123456789")): one for name, one in named if isinstance(one, nn.BatchNorm2d)}
+    return list(last.values()) or [one for one in network.modules() if isinstance(one, nn.BatchNorm2d)]
 
 
 class _Transformation:
@@ -119,7 +133,8 @@ class AdversarialTasks(Wrapper):
             for _ in range(self.steps):
                 images = [part.detach().requires_grad_() for part in (support, query)]
                 loss, _ = self.method.loss(replace(episodes, support=images[0], query=images[1]))
-                moves = torch.autograd.grad(loss, images)
+                # The loss is a mean over tasks: each climbs its own.
+                moves = torch.autograd.grad(len(episodes) * loss, images)
                 support, query = (part + self.rate * move for part, move in zip(images, moves, strict=True))
         return replace(episodes, support=support.detach(), query=query.detach())
 

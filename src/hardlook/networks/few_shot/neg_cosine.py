@@ -52,5 +52,5 @@ class NegCosine(ClassClassifier):
     def class_loss(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Cross-entropy of the scaled cosines, that of the true class less the margin."""
         cosines = self.NegLayer(self.emb_func(images))
-        scores = self.scale * (cosines - self.margin * functional.one_hot(labels, cosines.shape[1]))
+        scores = self.scale * (cosines - self.margin * functional.one_hot(labels, cosines.shape[1]).to(cosines))
         return functional.cross_entropy(scores, labels), scores
