@@ -16,6 +16,7 @@ from hardlook.training.folder import (
     HISTORY,
     describe_plans,
     estimate_images,
+    fingerprint_weights,
     fit_to_budget,
     is_finished,
     make_identity,
@@ -44,6 +45,15 @@ def test_an_identity_has_what_weights_depend_on():
     gpu = SimpleNamespace(device=torch.device("cuda"), world_size=2)
     made = make_identity({}, gpu, **shared)
     assert (made["threads"], made["processes"]) == (None, 2) and "clicks" not in made
+
+
+def test_weights_are_known_by_all_their_numbers_in_their_places():
+    weights = {"a": torch.tensor([[1.0, 2.0], [3.0, 4.0]]), "b": torch.tensor(5)}
+    found = fingerprint_weights(weights)
+    assert found == fingerprint_weights(dict(reversed(weights.items()))) and fingerprint_weights(None) is None
+    others = [{"a": weights["a"].T, "b": weights["b"]}, {"a": weights["a"].flip(0), "b": weights["b"]}]
+    others += [{"a": weights["a"].flatten(), "b": weights["b"]}, {"a": weights["a"], "c": weights["b"]}]
+    assert len({found, *map(fingerprint_weights, others)}) == 5
 
 
 def test_plans_are_described_stage_by_stage():

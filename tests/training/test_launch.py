@@ -6,7 +6,7 @@ from tiny_few_shot import make_data, make_recipe
 
 from hardlook.errors import OptionError
 from hardlook.training.few_shot import train_few_shot
-from hardlook.training.launch import launch_training, open_training
+from hardlook.training.launch import find_folder, launch_training, open_training
 
 
 def test_threads_are_limited_while_a_training_is_open():
@@ -33,3 +33,12 @@ def test_a_training_gives_its_folder_and_rank(tmp_path):
 def test_a_wrong_precision_is_named():
     with pytest.raises(OptionError, match="no precision 'float8'"), open_training("cpu", precision="float8", threads=1):
         pass
+
+
+def test_a_file_in_place_of_the_folder_is_named(tmp_path):
+    (tmp_path / "weights").touch()
+    for out in (tmp_path / "weights", tmp_path / "weights" / "fold0"):
+        with pytest.raises(OptionError, match="a file, not a folder") as caught:
+            find_folder(out)
+        assert caught.value.file == str(tmp_path / "weights")
+    assert find_folder(tmp_path / "new" / "one") == tmp_path / "new" / "one" and not (tmp_path / "new").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,7 +20,7 @@ from hardlook.networks.few_shot.learner_rules import RULES, score_by_learner, sc
 from hardlook.networks.few_shot.method import Episodes, FewShotMethod
 from hardlook.networks.few_shot.support_heads import HeadTraining, heads_in_span
 from hardlook.randomness import generator
-from hardlook.training.constructor_options import check_options
+from hardlook.training.constructor_options import check_options, naming_options
 from hardlook.training.few_shot_data import EpisodeRows, FewShotData, Rows
 from hardlook.training.images.augmentation import Draws, ImageStore, draw_augmentations
 from hardlook.training.loop import Stage, StepLoss, place_marks
@@ -39,28 +38,14 @@ def build_method(recipe: Recipe, *, classes: int, size: int, seed: int) -> FewSh
     kind = find_method(recipe.method).load()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(generator(seed, "few-shot weights").integers(2**62)))
-        with _naming(f"the backbone {recipe.backbone}", recipe.backbone_options):
+        with naming_options(f"the backbone {recipe.backbone}", recipe.backbone_options):
             check_options(BACKBONES.get(recipe.backbone, nn.Module), recipe.backbone_options)
             backbone = build_backbone(recipe.backbone, output=kind.inputs, **recipe.backbone_options)
         channels, side = probe_backbone(backbone, kind.inputs, size)
         facts = {"channels": channels, "classes": classes, "ways": recipe.ways, "side": side}
-        with _naming(f"the method {recipe.method}", recipe.options):
+        with naming_options(f"the method {recipe.method}", recipe.options):
             check_options(kind, recipe.options)
             return kind.build(backbone, **facts, **recipe.options)
-
-
-@contextmanager
-def _naming(what: str, options: Mapping[str, Any]) -> Iterator[None]:
-    """An `OptionError` with the options in place of what a constructor raises when it does not take them."""
-    try:
-        yield
-    except (TypeError, ValueError, RuntimeError) as error:
-        if not options:
-            raise
-        given = ", ".join(f"{name}={value}" for name, value in options.items())
-        raise OptionError(
-            f"{what} cannot be made with {given}: {error}", remedy="change what --set gives it"
-        ) from error
 
 
 def probe_backbone(backbone: nn.Module, output: str, size: int) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from hardlook.errors import ChangedRun
-from hardlook.fingerprints import hash_value
+from hardlook.fingerprints import hash_array, hash_value
 from hardlook.reading import read_json, reading
 from hardlook.training.checkpoint import read_card, remove_leftovers, replace_file, write_card, write_checkpoint
 from hardlook.training.devices import arrange_network, multiplying_in
@@ -249,7 +249,7 @@ def fingerprint_weights(start: Mapping[str, Tensor] | None) -> str | None:
     """A hash of the weights that a training starts from; None without any."""
     if start is None:
         return None
-    return hash_value([[key, value.shape, float(value.double().sum())] for key, value in sorted(start.items())])
+    return hash_value([[key, hash_array(value.detach().cpu().double())] for key, value in sorted(start.items())])
 
 
 def fix_budget(

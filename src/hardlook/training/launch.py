@@ -7,8 +7,18 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from hardlook.errors import OptionError
 from hardlook.training.devices import open_fabric
 from hardlook.training.folder import Trained, read_trained
+
+
+def find_folder(out: str | Path) -> Path:
+    """The folder of a training, which may not be there yet; an error where a file is in its place."""
+    folder = Path(out).expanduser()
+    there = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    if there.is_file():
+        raise OptionError("this is a file, not a folder", file=there, remedy="choose a folder for --out")
+    return folder
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from hardlook.errors import DataError
 from hardlook.networks.one_shot.catalogue import find_network, has_released_reading
 from hardlook.networks.one_shot.network import IGNORED, Features, OneShotNetwork
 from hardlook.randomness import generator
+from hardlook.training.constructor_options import check_options, naming_options
 from hardlook.training.folder import (
     ShowProgress,
     fingerprint_weights,
@@ -362,7 +363,9 @@ def build_one_shot(recipe: OneShotRecipe, *, classes: int, seed: int) -> OneShot
         options.setdefault("released", True)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(generator(seed, "one-shot weights").integers(2**62)))
-        return kind.build(recipe.backbone, **options)
+        with naming_options(f"{recipe.network} on {recipe.backbone}", recipe.options):
+            check_options(kind, recipe.options)
+            return kind.build(recipe.backbone, **options)
 
 
 def train_one_shot(

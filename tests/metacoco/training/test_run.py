@@ -49,6 +49,12 @@ def test_two_stages_start_from_weights_of_another_training(protonet, images, tmp
         train("meta-baseline", data=images, out=tmp_path / "other", start=protonet.folder, **other)
 
 
+def test_a_file_is_no_folder_of_a_training(images, tmp_path, tiny):
+    (tmp_path / "weights").touch()
+    with pytest.raises(OptionError, match="this is a file, not a folder"):
+        train("protonet", data=images, out=tmp_path / "weights", **tiny)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -77,7 +77,7 @@ def train(
     require("torch", extra="torch")
     from hardlook.networks.few_shot.catalogue import find_method
     from hardlook.training.few_shot import train_few_shot
-    from hardlook.training.launch import launch_training, open_training
+    from hardlook.training.launch import find_folder, launch_training, open_training
     from hardlook.training.recipes import change_recipe, find_recipe, parse_budget
 
     check_device("the training", device)
@@ -91,7 +91,7 @@ def train(
     opening = open_training(device, devices=devices, strategy=strategy, precision=precision, threads=threads)
     begin = read_start(Path(start).expanduser(), chosen) if start is not None else None
     code = hash_code(method)
-    folder = Path(out).expanduser()
+    folder = find_folder(out)
     with opening as fabric, open_progress(not progress) as start_bar:
         given = prepare_data(
             DataOptions(

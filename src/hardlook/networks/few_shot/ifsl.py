@@ -204,6 +204,7 @@ class Ifsl(FewShotMethod):
 class IfslBaseline(Ifsl):
     """IFSL on Baseline: a linear layer is trained on the support of each task, per group of channels."""
 
+    inner = Baseline
     stages = ("classes",)
     folds = True
 
@@ -217,6 +218,7 @@ class IfslBaseline(Ifsl):
 class IfslCosine(Ifsl):
     """IFSL on Baseline++: cosines in both stages."""
 
+    inner = BaselinePlusPlus
     stages = ("classes",)
     folds = True
 
@@ -251,6 +253,7 @@ class NearestVotes(FewShotMethod):
 class IfslNearest(Ifsl):
     """IFSL on k-NN: the nearest supports vote, per group of channels."""
 
+    inner = NearestVotes
     stages = ("classes",)
     folds = True
 
@@ -277,6 +280,8 @@ class InnerLoops(Ifsl):
 class IfslMaml(InnerLoops):
     """IFSL on MAML: the inner loop moves a linear classifier per group of channels."""
 
+    inner = Maml
+
     def wrap(self, backbone: nn.Module | None, *, channels: int, ways: int, **options: Any) -> FewShotMethod:
         """MAML on features."""
         return Maml(backbone, channels=channels, ways=ways, **options)
@@ -284,6 +289,8 @@ class IfslMaml(InnerLoops):
 
 class IfslMtl(InnerLoops):
     """IFSL on MTL: scaled convolutions and a linear learner per group of channels."""
+
+    inner = Mtl
 
     def wrap(self, backbone: nn.Module | None, *, channels: int, ways: int, **options: Any) -> FewShotMethod:
         """MTL without its own classifier of the training classes."""
@@ -293,6 +300,7 @@ class IfslMtl(InnerLoops):
 class IfslSib(Ifsl):
     """IFSL on SIB: synthetic gradients per group of channels; transductive."""
 
+    inner = Sib
     transductive = True
     adapts = True
     fixed_ways = True

@@ -100,6 +100,11 @@ class FewShotMethod(nn.Module):
     views: ClassVar[int] = 1
     """How many augmentations of each image `class_loss` takes: n images in their first view, then in their second."""
 
+    inner: ClassVar[type[FewShotMethod] | None] = None
+    """The method that this one is around, which takes the options whose names begin with `inner_prefix`."""
+
+    inner_prefix: ClassVar[str] = ""
+
     learner: ClassVar[str | None] = None
     """The registered few-shot learner that classifies on this method's features, where it has no rule of its own."""
 

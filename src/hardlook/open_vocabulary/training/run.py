@@ -79,7 +79,7 @@ def train(
         report: Whether to write `training.html`, the page with the curves.
     """
     require("torch", extra="torch")
-    from hardlook.training.launch import launch_training, open_training
+    from hardlook.training.launch import find_folder, launch_training, open_training
     from hardlook.training.projection.recipes import change_projection_recipe, find_projection_recipe
     from hardlook.training.projection.trainee import train_projection
     from hardlook.training.recipes import parse_budget
@@ -91,7 +91,7 @@ def train(
         raise OptionError(f"--data {', '.join(data)}: not the data of a projection", remedy="--data voc=DIR")
     check_held_back(held_back)
     chosen = change_projection_recipe(find_projection_recipe(backbone, text), recipe or {})
-    devkit, folder = open_devkit(Path(data[DATA]).expanduser()), Path(out).expanduser()
+    devkit, folder = open_devkit(Path(data[DATA]).expanduser()), find_folder(out)
     options = ProjectionDataOptions(
         devkit.root,
         split,

@@ -85,7 +85,7 @@ def train(
     require("torch", extra="torch")
     from hardlook.training.interactive.recipes import change_interactive_recipe, find_interactive_recipe
     from hardlook.training.interactive.trainee import train_interactive
-    from hardlook.training.launch import launch_training, open_training
+    from hardlook.training.launch import find_folder, launch_training, open_training
     from hardlook.training.recipes import parse_budget
 
     check_device("the training", device)
@@ -99,7 +99,7 @@ def train(
     chosen = change_interactive_recipe(find_interactive_recipe(network, backbone), changes)
     begin = read_start(start, chosen)
     clicker = TrainingClicks(clicks, clicks_args, group=click_group, seed=seed)
-    folder, given_budget = Path(out).expanduser(), parse_budget(budget)
+    folder, given_budget = find_folder(out), parse_budget(budget)
     opening = open_training(device, devices=devices, strategy=strategy, precision=precision, threads=threads)
     options = ObjectDataOptions(
         {key: Path(value).expanduser() for key, value in data.items()},

@@ -88,6 +88,7 @@ def train(
     """
     require("torch", extra="torch")
     from hardlook.networks.one_shot.catalogue import find_network
+    from hardlook.training.launch import find_folder
     from hardlook.training.one_shot_recipes import change_one_shot_recipe, find_one_shot_recipe
 
     check_device("the training", device)
@@ -98,7 +99,7 @@ def train(
     numbers = [fold] if fold is not None else list(range(folds))
     finished = []
     for number in numbers:
-        folder = Path(out).expanduser() / (f"fold{number}" if fold is None else "")
+        folder = find_folder(out) / (f"fold{number}" if fold is None else "")
         options = OneShotDataOptions(
             {key: Path(value).expanduser() for key, value in data.items()},
             number,

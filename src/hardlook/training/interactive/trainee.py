@@ -26,6 +26,7 @@ from hardlook.networks.interactive.ritm import RITM
 from hardlook.networks.interactive.ritm import SIZES as HRNETS
 from hardlook.networks.interactive.ritm_deeplab import RITMDeepLab
 from hardlook.randomness import generator
+from hardlook.training.constructor_options import check_options, naming_options
 from hardlook.training.folder import (
     ShowProgress,
     fingerprint_weights,
@@ -106,14 +107,13 @@ def build_interactive(recipe: InteractiveRecipe, *, seed: int) -> nn.Module:
     options: dict[str, Any] = dict(recipe.options)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(generator(seed, "interactive weights").integers(2**62)))
-        try:
+        with naming_options(f"{recipe.network} on {recipe.backbone}", options):
             if recipe.backbone == KERAS:
+                check_options(RITMDeepLab, options)
                 return RITMDeepLab(**options)
             if recipe.backbone in HRNETS:
+                check_options(RITM, options)
                 return RITM.build(recipe.backbone, **options)
-        except (TypeError, ValueError, IndexError) as error:
-            what = f"{recipe.network} on {recipe.backbone} does not take {options}: {error}"
-            raise OptionError(what, remedy="change or leave out option.NAME") from error
     raise OptionError(f"no backbone {recipe.backbone!r}", remedy=f"one of {', '.join((*HRNETS, KERAS))}")
 
 
