@@ -6,7 +6,7 @@ from few_shot_goldens import check_episode_case, list_cases
 from goldens import fill, read_golden
 
 from hardlook.networks.few_shot.feat import FEAT
-from hardlook.networks.few_shot.method import Episodes
+from hardlook.networks.few_shot.method import Episodes, cross_entropy
 from hardlook.networks.few_shot.protonet import ProtoNet
 
 DRY = {"attention_dropout": 0, "dropout": 0}
@@ -36,6 +36,19 @@ def test_the_regulariser_does_not_depend_on_the_order_of_queries_unless_released
         first, second = (method.regulariser(given, given.labels) for given in (episodes, moved))
         torch.testing.assert_close(first, second)
         assert (first > 1) == released, "well-separated classes: only wrong targets cost much"
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_the_balance_weighs_the_regulariser_but_as_released_the_main_loss(released):
+    episodes, losses = make_episodes(), {}
+    for balance in (0.0, 0.25, 1.0):
+        torch.manual_seed(0)
+        method = FEAT(channels=8, temperature=1, temperature2=1, balance=balance, released=released, **DRY)
+        losses[balance], scores = method.loss(episodes)
+    main, extra = cross_entropy(scores, episodes.labels), method.regulariser(episodes, episodes.labels)
+    fixed, weighed = (extra, main) if released else (main, extra)
+    for balance, loss in losses.items():
+        torch.testing.assert_close(loss, fixed + balance * weighed)
 
 
 def test_images_see_those_of_their_own_class_alone():

@@ -17,9 +17,9 @@ from hardlook.networks.few_shot.baseline_pp import BaselinePlusPlus
 from hardlook.networks.few_shot.meta_baseline import DiffKendall, MetaBaseline
 from hardlook.networks.few_shot.method import Episodes
 from hardlook.networks.few_shot.neg_cosine import NegCosine
-from hardlook.networks.few_shot.rfs import Rfs
+from hardlook.networks.few_shot.rfs import Rfs, RfsDistilled
 from hardlook.networks.few_shot.s2m2 import S2m2
-from hardlook.networks.few_shot.skd import Skd, rotate
+from hardlook.networks.few_shot.skd import Skd, SkdGeneration1, rotate
 from hardlook.networks.few_shot.support_heads import HeadTraining
 
 SHOTS = ("1shot", "5shot")
@@ -263,6 +263,24 @@ def test_a_teacher_stays_as_it_is():
     method.train()
     assert not method.distill_layer.training and method.emb_func.training
     assert not any(value.requires_grad for value in method.distill_layer.parameters())
+
+
+@pytest.mark.parametrize("kind", [RfsDistilled, SkdGeneration1])
+def test_a_second_generation_starts_as_its_publication_says(kind):
+    """RFS starts where the first generation did, SKD goes on from it; both learn from what it had learned."""
+    torch.manual_seed(0)
+    method = kind(torch.nn.Linear(4, 4), channels=4, classes=3)
+    method.start_stage("classes")
+    first = {name: value.clone() for name, value in method.emb_func.named_parameters()}
+    for value in method.emb_func.parameters():
+        value.data += 1
+    assert not method.has_teacher()
+    method.start_stage("distillation")
+    assert method.has_teacher()
+    for name, value in method.emb_func.named_parameters():
+        learned = first[name] + 1
+        torch.testing.assert_close(method.distill_layer.get_parameter(f"emb_func.{name}").data, learned)
+        torch.testing.assert_close(value.data, first[name] if kind is RfsDistilled else learned)
 
 
 @pytest.mark.parametrize(

@@ -54,15 +54,19 @@ def test_the_order_of_the_supports_of_a_class_does_not_matter():
         torch.testing.assert_close(method.classify(turned), method.classify(episodes), rtol=1e-9, atol=1e-10)
 
 
-def test_tpn_is_label_propagation_on_its_graph():
-    """The series sum of (alpha S)^k Y in place of the solved system."""
-    method, episodes = make(Tpn, neighbours=100), easy(tasks=1)
+@pytest.mark.parametrize("neighbours", [2, 100])
+def test_tpn_is_label_propagation_on_its_graph(neighbours):
+    """The series sum of (alpha S)^k Y in place of the solved system; an edge stays that either image keeps."""
+    method, episodes = make(Tpn, neighbours=neighbours), easy(tasks=1)
     with torch.no_grad():
         images = torch.cat([episodes.support.flatten(1, 2), episodes.query], 1)[0]
         widths = torch.nn.functional.softplus(method.width(images)) + 1e-3
         scaled = (images / widths).numpy()
     edges = np.exp(-((scaled[:, None] - scaled[None]) ** 2).sum(-1) / 2 / scaled.shape[1])
     np.fill_diagonal(edges, 0)
+    kept = edges >= np.sort(edges)[:, -min(neighbours, len(edges) - 1)][:, None]
+    assert (kept != kept.T).any() == (neighbours == 2)
+    edges *= kept | kept.T
     degrees = edges.sum(1)
     graph = edges / np.sqrt(degrees[:, None] * degrees[None])
     labels = np.zeros((len(images), 4))
@@ -71,7 +75,11 @@ def test_tpn_is_label_propagation_on_its_graph():
     for _ in range(6000):
         term = 0.99 * graph @ term
         total += term
-    np.testing.assert_allclose(method.classify(episodes)[0].detach(), total[8:], rtol=1e-6)
+    np.testing.assert_allclose(method.classify(episodes)[0].detach(), total[8:], rtol=1e-6, atol=1e-12)
+    # The loss is over supports and queries.
+    truth = np.concatenate([np.repeat(np.arange(4), 2), episodes.labels[0]])
+    logs = total - np.log(np.exp(total).sum(1, keepdims=True))
+    assert method.loss(episodes)[0].item() == pytest.approx(-logs[np.arange(16), truth].mean(), rel=1e-6)
 
 
 def test_gnn_fits_its_tasks():

@@ -85,6 +85,17 @@ def test_the_adjustment_by_hand(options, expected):
     assert two_classes(**options).width == adjusted.shape[-1]
 
 
+@pytest.mark.parametrize("before", ["none", "l2n", "cl2n"])
+def test_classes_are_those_of_the_features_as_they_are(before):
+    """The classifier of the training classes has never seen centred features or such of length 1."""
+    strata = two_classes(before=before)
+    strata.linear.weight.data.copy_(torch.eye(2))
+    strata.linear.bias.data.zero_()
+    first = 1 / (1 + math.exp(2))
+    expected = torch.tensor([[4 * first], [8 * (1 - first)]])
+    torch.testing.assert_close(strata.adjust(torch.tensor([5.0, 7.0]))[:, 1:], expected)
+
+
 def test_channels_that_do_not_split_are_refused():
     with pytest.raises(OptionError, match="10 channels have no 4 equal groups"):
         Strata(10, 2, splits=4)

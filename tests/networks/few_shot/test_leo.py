@@ -63,6 +63,27 @@ def test_released_adds_the_gradients_of_the_inner_losses_to_those_of_supports_al
     torch.testing.assert_close(found[True][1] - found[False][1], expected)
 
 
+def test_the_third_term_draws_the_first_codes_to_the_last_ones():
+    """Where the codes ended is a constant; else nothing could be learned, as their steps are constants, too."""
+    rng = torch.Generator().manual_seed(0)
+    episodes = Episodes(
+        torch.randn(1, 3, 1, 6, generator=rng, dtype=torch.float64),
+        torch.randn(1, 3, 6, generator=rng, dtype=torch.float64),
+        torch.arange(3)[None],
+    )
+    found = {}
+    for weight in (0.0, 1.0):
+        torch.manual_seed(0)
+        method = Leo(channels=6, latent=4, latent_rate=1.0, move_weight=weight, noise=draw_zeros).double()
+        method.loss(episodes)[0].backward()
+        found[weight] = method.encoder.encoder_func.bias.grad
+    adapted, parameter = method.adapt(episodes), method.encoder.encoder_func.bias
+    outward = 2 * (adapted.latents - adapted.moved).detach() / adapted.latents.numel()
+    (expected,) = torch.autograd.grad((adapted.latents * outward).sum(), parameter)
+    assert expected.abs().max() > 1e-6
+    torch.testing.assert_close(found[1.0] - found[0.0], expected)
+
+
 def test_a_task_does_not_see_the_others_and_the_backbone_freezes():
     rng = torch.Generator().manual_seed(0)
     episodes = Episodes(torch.randn(3, 4, 2, 6, generator=rng), torch.randn(3, 5, 6, generator=rng))

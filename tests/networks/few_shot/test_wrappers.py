@@ -83,7 +83,15 @@ def test_label_augmentation_by_hand():
         logs = (-torch.cdist(features, centres).square()).log_softmax(1).reshape(6, 3, 4)
         total += logs[:, :, quarters] / 4
     torch.testing.assert_close(scores, total, rtol=1e-4, atol=1e-4)
-    assert method.loss(episodes)[1].shape == (1, 6, 3)
+    loss, again = method.loss(episodes)
+    torch.testing.assert_close(again[0], total, rtol=1e-4, atol=1e-4)
+    # A query that is turned has the label of its class and its angle.
+    losses = []
+    for quarters in range(4):
+        features = encode(rotate(episodes.query[0], quarters))
+        joint = (-torch.cdist(features, centres).square()).log_softmax(1)
+        losses.append(-joint[torch.arange(6), 4 * episodes.labels[0] + quarters].mean())
+    torch.testing.assert_close(loss, torch.stack(losses).mean(), rtol=1e-4, atol=1e-4)
 
 
 def test_a_tree_sees_its_rotations():
@@ -103,6 +111,19 @@ def test_a_tree_sees_its_rotations():
     assert scores.shape == (2, 6, 3) and losses[0.5] > losses[0.0]
     torch.testing.assert_close(losses[0.0], cross_entropy(scores, episodes.labels))
     torch.testing.assert_close(losses[1.0] - losses[0.5], losses[0.5] - losses[0.0])
+
+
+def test_a_leaf_counts_as_far_as_its_gate_is_open():
+    """Only the gates' biases are not 0: a cell is gate times the sum of leaves, of which half comes out."""
+    method = TreeProtoNet(channels=2)
+    for layer in (method.root, method.leaves, method.forget):
+        for value in layer.parameters():
+            value.data.zero_()
+    features = torch.tensor([[[1.0, 2.0]], [[3.0, -1.0]], [[0.5, 0.0]], [[0.0, 0.5]]])
+    for bias, gate in ((0.0, 0.5), (-np.log(3), 0.25), (-100.0, 0.0)):
+        method.forget.bias.data.fill_(bias)
+        expected = features[0] + 0.5 * torch.tanh(gate * torch.tensor([[3.5, -0.5]]))
+        torch.testing.assert_close(method.join(features), expected)
 
 
 def test_nt_xent_by_hand():
