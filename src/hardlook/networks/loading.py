@@ -62,11 +62,11 @@ def load_state_dict(path: Path) -> LoadedWeights:
         raise DataError("the weights file does not exist", file=path, remedy=remedy)
     content = _read_safetensors(path) if path.suffix == ".safetensors" else read_torch(path)
     state = _unwrapped(content, path)
-    _check_numbers(state, path)
+    check_numbers(state, path)
     return LoadedWeights(state, fingerprints.hash_file(path), path)
 
 
-def _check_numbers(state: Mapping[str, Tensor], path: Path) -> None:
+def check_numbers(state: Mapping[str, Tensor], path: Path) -> None:
     """Raise an error for weights that are NaN: answers would look like those of a bad network.
 
     Infinite values are let through, as masks of attention have them.

@@ -9,6 +9,7 @@ from tiny_fc_clip import TINY, write_tokenizer  # noqa: E402
 
 from hardlook.errors import OptionError  # noqa: E402
 from hardlook.models.conformance import check_model  # noqa: E402
+from hardlook.models.open_vocabulary.clip_segmenter import resize_image  # noqa: E402
 from hardlook.models.open_vocabulary.fc_clip import FcClip  # noqa: E402
 from hardlook.networks.open_vocabulary.fc_clip_checkpoints import build_random  # noqa: E402
 
@@ -65,6 +66,15 @@ def test_images_are_resized_by_the_shorter_side_unless_the_longer_would_be_too_l
     model = FcClip(("cat",), **SMALL)
     assert model._stack([np.zeros((40, 50, 3), np.uint8)] * 2).shape == (2, 3, 64, 80)
     assert model._stack([np.zeros((400, 100, 3), np.uint8)]).shape == (1, 3, 96, 24)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [((222, 372), (795, 1333)), ((312, 624), (666, 1333)), ((298, 596), (667, 1333)), ((638, 319), (1333, 666))],
+)
+def test_half_pixels_are_rounded_as_by_detectron2(size, expected):
+    """Values of its rule: the shorter side first, then both sides by what the longer one is too long."""
+    assert resize_image(np.zeros((*size, 3), np.uint8), 800, 1333).shape[:2] == expected
 
 
 def test_files_in_place_of_random_parameters_answer_the_same(tmp_path, images):

@@ -54,10 +54,11 @@ def test_one_file_that_holds_all_is_enough(name, files):
     assert not loaded.training and not any(one.requires_grad for one in loaded.parameters())
 
 
-def test_names_of_parallel_training_are_read(name, files):
+@pytest.mark.parametrize("start", ["module.", "_orig_mod.", "module._orig_mod."])
+def test_names_of_parallel_training_and_compiled_networks_are_read(name, files, start):
     state = torch.load(files / "whole.pth")
-    torch.save({"model": {f"module.{key}": value for key, value in state.items()}}, files / "parallel.pth")
-    for key, value in LOADERS[name](files / "parallel.pth").state_dict().items():
+    torch.save({"model": {f"{start}{key}": value for key, value in state.items()}}, files / "wrapped.pth")
+    for key, value in LOADERS[name](files / "wrapped.pth").state_dict().items():
         assert torch.equal(value, state[key]), key
 
 
@@ -108,6 +109,30 @@ def test_the_file_that_does_not_fit_is_named(name, files, part):
     assert ("ln_pre.bias (network (64,), file (3,))" in str(caught.value)) == (part == "clip.bin")
 
 
+def test_what_was_trained_is_never_taken_from_clip(name, files):
+    content = torch.load(files / "own.pth", weights_only=True)
+    for ending in ("positional_embedding",) if name == "san" else ("q_proj_weight", "v_proj_weight"):
+        trained = next(key for key in content["model"] if key.endswith(ending))
+        rest = {key: value for key, value in content["model"].items() if key != trained}
+        torch.save({"model": rest}, files / "less.pth")
+        with pytest.raises(ModelError, match=f"none of {TITLES[name]}: 1 missing: {trained}") as caught:
+            LOADERS[name](files / "less.pth", files / "clip.bin")
+        assert "less.pth" in str(caught.value)
+
+
+@pytest.mark.parametrize("part", ["own.pth", "clip.bin"])
+@pytest.mark.parametrize(("dtype", "kind"), [(torch.int8, "whole"), (torch.complex64, "complex")])
+def test_whole_and_complex_numbers_are_refused(name, files, part, dtype, kind):
+    content = torch.load(files / part, weights_only=True)
+    state = content.get("model", content)
+    changed = next(key for key, value in state.items() if value.ndim == 2)
+    state[changed] = state[changed].to(dtype)
+    torch.save(content, files / part)
+    with pytest.raises(ModelError, match=f"weights are {kind} numbers") as caught:
+        LOADERS[name](files / "own.pth", files / "clip.bin")
+    assert part in str(caught.value)
+
+
 def test_settings_beside_the_tensors_are_not_looked_at(name, files):
     content = torch.load(files / "whole.pth", weights_only=True)
     settings = argparse.Namespace(lr=0.1)
@@ -116,6 +141,11 @@ def test_settings_beside_the_tensors_are_not_looked_at(name, files):
         torch.load(files / "more.pth", weights_only=True)
     loaded = LOADERS[name](files / "more.pth")
     assert all(torch.equal(loaded.state_dict()[key], value) for key, value in content.items())
+    broken = next(key for key, value in content.items() if value.ndim == 2)
+    content[broken][0, 0] = torch.nan
+    torch.save({"model": content, "config": settings}, files / "more.pth", pickle_module=pickle)
+    with pytest.raises(ModelError, match=f"1 tensors hold NaN: {broken}"):
+        LOADERS[name](files / "more.pth")
 
 
 def test_files_that_are_no_tensors_by_name_are_refused(tmp_path):
@@ -128,6 +158,10 @@ def test_files_that_are_no_tensors_by_name_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"it would call builtins\."):
         read_state(write_archive(tmp_path / "c.pth", getattr_chain(tmp_path / "trace")))
     assert not (tmp_path / "trace").exists()
+    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "e.pt")
+    with pytest.raises(DataError, match="a script of torch") as caught:
+        read_state(tmp_path / "e.pt")
+    assert "save its state dict" in caught.value.remedy
     (tmp_path / "d.pth").write_bytes((tmp_path / "a.pth").read_bytes()[:200])
     with pytest.raises(DataError, match=r"d\.pth"):
         read_state(tmp_path / "d.pth")

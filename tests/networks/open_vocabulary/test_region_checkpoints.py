@@ -93,6 +93,25 @@ def test_damaged_files_are_refused_by_name(tmp_path, change, words):
     assert "damaged.pth" in str(caught.value)
 
 
+@pytest.mark.parametrize("key", ["visual.positional_embedding", "positional_embedding"])
+@pytest.mark.parametrize(("dtype", "kind"), [(torch.int8, "whole"), (torch.complex64, "complex")])
+def test_whole_and_complex_numbers_are_refused(tmp_path, key, dtype, kind):
+    state = make_state(prompts=2)
+    torch.save({**state, key: state[key].to(dtype)}, tmp_path / "damaged.pth")
+    with pytest.raises(ModelError, match=f"weights are {kind} numbers: .*{key}") as caught:
+        load_regions(None, [tmp_path / "damaged.pth"], prompted=True)
+    assert "damaged.pth" in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["visual.ln_pre.weight", "ln_final.weight"])
+def test_a_tower_is_not_made_of_two_files(tmp_path, files, key):
+    state = make_state(seed=1, prompts=2)
+    torch.save({name: value for name, value in state.items() if name != key}, tmp_path / "part.pth")
+    with pytest.raises(ModelError, match=f"lacks 1 weights of its .* tower of CLIP, such as {key}") as caught:
+        load_regions(tmp_path / "part.pth", [files["clip"]], prompted=True)
+    assert "part.pth" in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["os.system", "eval", "map over a list"])
 @pytest.mark.parametrize("place", ["weights", "clip"])
 def test_a_file_that_would_run_code_is_refused(tmp_path, files, name, place):

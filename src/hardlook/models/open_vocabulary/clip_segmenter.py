@@ -145,9 +145,12 @@ def resize_image(image: Image, shorter: int, longer: int) -> Image:
     ((60, 80, 3), (23, 90, 3))
     """
     height, width = image.shape[:2]
+    # In the steps of detectron2, so that half pixels are rounded alike.
     scale = shorter / min(height, width)
-    scale = min(scale, longer / max(height, width))
-    size = (max(1, int(width * scale + 0.5)), max(1, int(height * scale + 0.5)))
+    sides = (width * scale, float(shorter)) if height < width else (float(shorter), height * scale)
+    if (most := max(sides)) > longer:
+        sides = (sides[0] * (longer / most), sides[1] * (longer / most))
+    size = (max(1, int(sides[0] + 0.5)), max(1, int(sides[1] + 0.5)))
     return np.array(PIL.Image.fromarray(image).resize(size, PIL.Image.Resampling.BILINEAR))
 
 

@@ -18,12 +18,20 @@ from torch import Tensor, nn
 
 from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.networks.inert_pickles import InertArchive, StoredTensor
-from hardlook.networks.loading import WRAPPERS, KeyDifferences, check_keys, load_state_dict
+from hardlook.networks.loading import (
+    WRAPPERS,
+    KeyDifferences,
+    check_keys,
+    check_numbers,
+    check_types,
+    load_state_dict,
+)
 from hardlook.reading import reading
 
 NOT_WEIGHTS = ("input_resolution", "context_length", "vocab_size")
 """What OpenAI's files hold beside weights."""
-PARALLEL = "module."
+CONTAINERS = ("module.", "_orig_mod.")
+"""What names begin with in files of parallel training and of compiled networks."""
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -31,11 +39,11 @@ Network = TypeVar("Network", bound=nn.Module)
 def read_state(path: Path) -> dict[str, Tensor]:
     """Tensors by name on the CPU; a file that would run code is refused with the name of what it would call.
 
-    Names are without the `module.` of parallel training, where all have it.
+    Names are without what begins those of parallel training and of compiled networks, where all have it.
     """
     state = _read_tensors(path)
-    if all(name.startswith(PARALLEL) for name in state):
-        return {name.removeprefix(PARALLEL): value for name, value in state.items()}
+    while start := next((one for one in CONTAINERS if state and all(name.startswith(one) for name in state)), ""):
+        state = {name.removeprefix(start): value for name, value in state.items()}
     return state
 
 
@@ -45,6 +53,13 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
     except DataError:
         if path.suffix == ".safetensors" or not zipfile.is_zipfile(path):
             raise
+    with zipfile.ZipFile(path) as parts:
+        if any(name.endswith("/constants.pkl") for name in parts.namelist()):
+            raise DataError(
+                "a script of torch, not a file of tensors",
+                file=path,
+                remedy="where you trust it, save its state dict: torch.save(torch.jit.load(FILE).state_dict(), NEW)",
+            ) from None
     with (
         reading(
             path,
@@ -53,7 +68,9 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
         ),
         InertArchive(path) as archive,
     ):
-        return {name: archive.read_tensor(stored) for name, stored in _find_tensors(archive.content).items()}
+        state = {name: archive.read_tensor(stored) for name, stored in _find_tensors(archive.content).items()}
+    check_numbers(state, path)
+    return state
 
 
 def _find_tensors(content: Any) -> dict[str, StoredTensor]:
@@ -90,9 +107,14 @@ class TwoFiles:
         wanted = network.state_dict()
         known = {name: one for name, value in wanted.items() if (one := self.constants(name, value)) is not None}
         own = {name: value for name, value in state.items() if name not in known or value.shape == known[name].shape}
-        complete = {**known, **self._read_clip([name for name in wanted if name not in known], own), **own}
+        of_clip = self._read_clip([name for name in wanted if name not in known], own)
+        # What the network trained of CLIP is not CLIP's own any more: it must be in the network's file.
+        of_clip = {name: value for name, value in of_clip.items() if name not in wanted or self.is_clip(name)}
+        complete = {**known, **of_clip, **own}
         if found := check_keys(network, complete):
             self._refuse(found, own)
+        check_types(network, own, file=self.weights)
+        check_types(network, of_clip, file=self.clip or self.weights)
         network.load_state_dict(
             {name: value.float() if value.is_floating_point() else value for name, value in complete.items()},
             assign=True,

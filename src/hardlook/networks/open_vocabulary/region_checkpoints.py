@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from hardlook.errors import ModelError, OptionError
-from hardlook.networks.loading import check_keys
+from hardlook.networks.loading import check_keys, check_types
 from hardlook.networks.open_vocabulary.clip_files import INNER, find_image_size, find_text_size, read_clip
 from hardlook.networks.open_vocabulary.clip_text import CLIP, TEXT_SIZES
 from hardlook.networks.open_vocabulary.clip_vit import VIT_SIZES
 from hardlook.networks.open_vocabulary.regions import RegionClassifier
 
 PROMPT = "visual.mask_embedding"
-_OTHER = "non_object_embedding"
+_OTHER, _SCALE = "non_object_embedding", "logit_scale"
 
 
 def load_regions(
@@ -33,6 +33,8 @@ def load_regions(
     own = read_clip([weights]) if weights is not None else {}
     given = read_clip(clip) if clip else {}
     state = {**given, **own}
+    if weights is not None:
+        _check_towers(own, given, weights)
 
     def find_file(key: str) -> Path:
         return weights if weights is not None and (key in own or not clip) else clip[0]
@@ -69,7 +71,7 @@ def load_regions(
     wanted[f"clip_adapter.{_OTHER}"] = state.get(_OTHER, torch.zeros(1, image.output))
     _fill(network, wanted, find_file("visual.conv1.weight"))
     words = {key: value for key, value in state.items() if not key.startswith("visual.") and key != _OTHER}
-    words.setdefault("logit_scale", torch.tensor(0.0))  # never read here
+    words.setdefault(_SCALE, torch.tensor(0.0))  # never read here
     _fill(tower, words, find_file("token_embedding.weight"))
     return network.eval().requires_grad_(False), tower.eval().requires_grad_(False)
 
@@ -86,6 +88,21 @@ def build_random_regions(size: str, *, seed: int, prompted: bool) -> tuple[Regio
     return network.eval().requires_grad_(False), tower.eval().requires_grad_(False)
 
 
+def _check_towers(own: Mapping[str, Tensor], given: Mapping[str, Tensor], file: Path) -> None:
+    """Raise an error for a file with a part of a tower, the rest of which would be that of another CLIP."""
+    for part, of_images in (("image", True), ("text", False)):
+        tower, whole = (
+            {key for key in keys if key.startswith("visual.") == of_images and key not in (PROMPT, _OTHER, _SCALE)}
+            for keys in (own, given)
+        )
+        if tower and (missing := sorted(whole - tower)):
+            raise ModelError(
+                f"the file lacks {len(missing)} weights of its {part} tower of CLIP, such as {missing[0]}",
+                file=file,
+                remedy="give a file with all of the tower, or with none of it",
+            )
+
+
 def _fill(network: nn.Module, state: Mapping[str, Tensor], file: Path) -> None:
     if differences := check_keys(network, state):
         raise ModelError(
@@ -93,4 +110,5 @@ def _fill(network: nn.Module, state: Mapping[str, Tensor], file: Path) -> None:
             file=file,
             remedy="give a file of OpenAI's or open_clip's names, or a folder of transformers",
         )
+    check_types(network, state, file=file)
     network.load_state_dict(dict(state), assign=True)
