@@ -11,13 +11,15 @@ a dgo: -, None, unknown
 
 The noun: the longest sequence of words that ends at the head of the phrase and is a noun of WordNet, a name in the
 shipped label tables (`potted plant`) or a label of the data.
-The head is the last word before a preposition, a verb or a second article. Plurals stand for their singular. In `X of
-Y` and `Y's X` the noun is X, but Y after a word for a part, a number or a picture (`slice of`, `photo of`).
+The head is the last word before a preposition, a verb, a number at the end or a second article. Plurals stand for
+their singular. In `X of Y` and `Y's X` the noun is X, but Y after a word for a part, a number or a picture (`slice of`,
+`photo of`).
 
-The sense: of those that can be seen (proper names, acts and other abstractions only where nothing else is left), the
-usual one is that of the shipped label tables, else the most frequent in WordNet. Another sense takes its place where
-one of the image's other nouns, in its usual sense, says so: Lin similarity of .55 or more to it, while none has .35 to
-the usual sense. A sense that tagged texts use less than a tenth as often as the usual one never does.
+The sense: of those that can be seen (what a label of the shipped tables means counts as such; proper names, acts and
+other abstractions only where nothing else is left), the usual one is that of the shipped label tables, else the most
+frequent in WordNet. Another sense takes its place where one of the image's other nouns, in its usual sense, says so:
+Lin similarity of .55 or more to it, while none has .35 to the usual sense. A sense that tagged texts use less than a
+tenth as often as the usual one never does.
 
 >>> [one.synset for one in map_phrases(["a crane", "herons"])], [one.rule for one in map_phrases(["a crane", "herons"])]
 (['crane.n.05', 'heron.n.02'], ['context', 'only'])
@@ -29,7 +31,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -45,6 +46,10 @@ from hardlook.similarity.wordnet.measures import noun_information_content
 from hardlook.similarity.wordnet.nouns import Sense, load_nouns
 
 SenseChoice = Literal["context", "first"]
+
+Uses = tuple[int, int]
+"""How many labels of the shipped tables a word names, and of how many it is an alias: any of the first count more."""
+NO_USES: Uses = (0, 0)
 
 RULES = {
     "label": "the noun is the name of a label of the data",
@@ -249,9 +254,9 @@ def _find_usual(noun: str) -> int:
     """Which of the noun's visible senses is the usual one."""
     candidates, reviewed = list_visible_senses(noun), _read_reviewed_senses()
     for form in load_nouns().list_forms(noun):
-        tables = reviewed.get(normalise_name(form), Counter())
-        counts = [tables[one.name] for one in candidates]
-        if any(counts):
+        uses = reviewed.get(normalise_name(form), {})
+        counts = [uses.get(one.name, NO_USES) for one in candidates]
+        if max(counts) > NO_USES:
             return counts.index(max(counts))
     return 0
 
@@ -270,24 +275,29 @@ def _compare_senses(noun: str, other: str) -> NDArray[np.float64] | None:
 def list_visible_senses(noun: str) -> tuple[Sense, ...]:
     """The senses of a noun that can be seen, in WordNet's order: physical things, no processes, no proper names.
 
-    Where none is left, proper names count, and then all senses.
+    Where none is left, proper names count, and then all senses. What the shipped label tables call by this name is seen
+    in images, be it another sense (`smoke`) or one that WordNet lists under another noun (`motorbike`).
 
     >>> [sense.name for sense in list_visible_senses("crane")]
     ['crane.n.04', 'crane.n.05']
     """
-    senses = load_nouns().senses(noun) or _list_reviewed_senses(noun)
+    reviewed = _list_reviewed_senses(noun)
+    senses = load_nouns().senses(noun) or tuple(sense for sense, _ in reviewed)
+    named = {sense.index: sense for sense, (names, _) in reviewed if names}
     forms = set(load_nouns().list_forms(noun))
     common = [sense for sense in senses if any(lemma in forms for lemma in sense.lemmas)] or list(senses)
-    return tuple([sense for sense in common if _is_visible(sense.index)] or common)
+    visible = [sense for sense in common if sense.index in named or _is_visible(sense.index)]
+    listed = {sense.index for sense in visible}
+    return tuple([*visible, *(sense for index, sense in named.items() if index not in listed)] or common)
 
 
-def _list_reviewed_senses(noun: str) -> tuple[Sense, ...]:
-    """The senses that shipped label tables give to a name that WordNet lacks, such as `potted plant`."""
+def _list_reviewed_senses(noun: str) -> list[tuple[Sense, Uses]]:
+    """The senses that shipped label tables give to a name, which WordNet may lack, such as `potted plant`; and uses."""
     nouns, reviewed = load_nouns(), _read_reviewed_senses()
     keys = [key for form in nouns.list_forms(noun) if (key := normalise_name(form)) in reviewed]
-    tables = reviewed[keys[0]] if keys else Counter[str]()
-    ranked = sorted(tables, key=lambda synset: (-tables[synset], synset))
-    return tuple(nouns.sense(nouns.index(synset)) for synset in ranked)
+    uses = reviewed[keys[0]] if keys else {}
+    ranked = sorted(uses.items(), key=lambda item: (-item[1][0], -item[1][1], item[0]))
+    return [(nouns.sense(nouns.index(synset)), count) for synset, count in ranked]
 
 
 def compare_by_lin(one: int, other: int) -> float:
@@ -320,16 +330,17 @@ def _list_hypernyms(index: int) -> frozenset[int]:
 
 
 @cache
-def _read_reviewed_senses() -> Mapping[str, Counter[str]]:
-    """For each name and alias of the shipped label tables its corrected synsets, with how many tables have them."""
+def _read_reviewed_senses() -> Mapping[str, Mapping[str, Uses]]:
+    """For each name and alias of the shipped label tables its corrected synsets, and how many labels have them."""
     nouns = load_nouns()
-    senses: dict[str, Counter[str]] = {}
+    senses: dict[str, dict[str, Uses]] = {}
     for shipped in list_label_sets():
         for label in load_label_set(shipped.name, "corrected"):
             if label.synset:
-                synset = nouns.name(nouns.index(label.synset))
-                for name in {normalise_name(word) for word in (label.name, *label.aliases)}:
-                    senses.setdefault(name, Counter())[synset] += 1
+                synset, own = nouns.name(nouns.index(label.synset)), normalise_name(label.name)
+                for name in {own, *map(normalise_name, label.aliases)}:
+                    names, aliases = senses.setdefault(name, {}).get(synset, NO_USES)
+                    senses[name][synset] = (names + (name == own), aliases + (name != own))
     return senses
 
 
@@ -344,6 +355,7 @@ def _read_reviewed_names() -> tuple[str, ...]:
 def _split(phrase: str) -> tuple[list[str], str]:
     """The words of the first clause with any, in lower case, and the whole phrase in lower case without an article."""
     plain = unicodedata.normalize("NFKD", phrase).replace("\u2019", "'").casefold().replace("_", " ")
+    plain = plain.replace(" & ", " and ")
     text = " ".join("".join(c for c in plain if not unicodedata.combining(c)).split())  # WordNet writes cafe
     clauses = [words for clause in _CLAUSES.split(text) if (words := _WORDS.findall(_turn_possessive(clause)))]
     words = clauses[0] if clauses else []
@@ -386,7 +398,7 @@ def _find_in_words(words: Sequence[str], names: Mapping[str, str]) -> _Head:
             if _find_label(text, names) or (_is_noun(text) and _is_visible(list_visible_senses(text)[0].index)):
                 return _make_head(text, names, ())
     text = _find_ending(words[:end], names)
-    while not text and end > 1 and (words[end - 1].endswith(_VERB_ENDINGS) or words[end - 1] in _VERBS):
+    while end > 1 and (text.isdecimal() or (not text and _is_no_head(words[end - 1]))):
         end -= 1
         text = _find_ending(words[:end], names)
     if not text:
@@ -419,6 +431,11 @@ def _cut_at_verb(words: Sequence[str], names: Mapping[str, str]) -> int:
         if not compound and any(_is_entry(word, names) for word in words[:place]):
             return place
     return len(words)
+
+
+def _is_no_head(word: str) -> bool:
+    """Whether a word that is no noun may follow one: a verb, an adverb or a number (`person 1`)."""
+    return word.endswith(_VERB_ENDINGS) or word in _VERBS or word.isdecimal()
 
 
 def _is_thing(word: str) -> bool:
