@@ -117,7 +117,7 @@ def test_texts_are_encoded_once_for_all_runs(name, files, monkeypatch):
     "wrong, words",
     [
         ({"weights": "random:x"}, "no seed"),
-        ({"weights": "random:1", "size": "RN18"}, "no 'RN18' for"),
+        ({"weights": "random:1", "clip": "clip.bin"}, "are both given"),
         ({"size": "tiny"}, "a file tells its size"),
         ({"longer": "32"}, "no image has sides of"),
         ({"precision": "bfloat16"}, "bfloat16 is for a GPU"),
@@ -128,6 +128,12 @@ def test_texts_are_encoded_once_for_all_runs(name, files, monkeypatch):
 def test_wrong_options_are_refused(name, files, wrong, words):
     with pytest.raises(OptionError, match=words):
         build(name, ROLE, {"labels": "cat,dog", **files[name], **SMALL[name], **wrong})
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_an_unknown_size_is_refused(name):
+    with pytest.raises(OptionError, match="no 'RN18' for"):
+        build(name, ROLE, {"labels": "cat,dog", "weights": "random:1", "size": "RN18", **SMALL[name]})
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -91,7 +91,16 @@ def test_files_in_place_of_random_parameters_answer_the_same(tmp_path, images):
 
 @pytest.mark.parametrize(
     "wrong, words",
-    [({"weights": "random:x"}, "no seed"), ({"reading": "paper"}, "reading"), ({"longer": 32}, "sides of 64 and 32")],
+    [
+        ({"weights": "random:x"}, "no seed"),
+        ({"weights": f"random:{2**64}"}, "no seed"),
+        ({"clip": "clip.bin"}, "weights=random:1 and clip=clip.bin are both given"),
+        ({"reading": "paper"}, "reading"),
+        ({"longer": 32}, "sides of 64 and 32"),
+        ({"overlap": 1.1}, "overlap is 1.1"),
+        ({"overlap": -0.1}, "overlap is -0.1"),
+        ({"limit": 0}, "limit is 0"),
+    ],
 )
 def test_wrong_options_are_refused(wrong, words):
     with pytest.raises(OptionError, match=words):

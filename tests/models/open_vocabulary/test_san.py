@@ -1,5 +1,7 @@
 """SAN as a model: the network's scores at the image's size, synonyms by reading, and files of CLIP."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 from tiny_fc_clip import TINY, write_tokenizer  # noqa: E402
 
+from hardlook.errors import ModelError  # noqa: E402
 from hardlook.models.open_vocabulary.san import San  # noqa: E402
 from hardlook.networks.open_vocabulary.san import resize_masks  # noqa: E402
 from hardlook.networks.open_vocabulary.san_checkpoints import build_random_san  # noqa: E402
@@ -82,6 +85,13 @@ def test_a_folder_of_transformers_is_weights_and_tokenizer_of_clip(tmp_path, ima
         expected = getattr(expected, "pooler_output", expected)
     torch.testing.assert_close(model.text[:1], torch.nn.functional.normalize(expected, dim=1), atol=1e-4, rtol=1e-4)
     assert model.segment([image])[0].shape == (40, 90)
+    settings = json.loads((tmp_path / "clip" / "config.json").read_text())
+    for tower in ("vision_config", "text_config"):
+        settings[tower]["hidden_act"] = "gelu"
+    (tmp_path / "clip" / "config.json").write_text(json.dumps(settings))
+    with pytest.raises(ModelError, match="exact GELU") as caught:
+        San(("dog", "bus"), str(tmp_path / "san.pth"), clip=tmp_path / "clip", **sizes)
+    assert "config.json" in str(caught.value)
 
 
 def _normalise(pixels):

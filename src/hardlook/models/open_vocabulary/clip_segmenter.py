@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import PIL.Image
 
-from hardlook.errors import OptionError
+from hardlook.errors import ModelError, OptionError
 from hardlook.extras import require
 from hardlook.fingerprints import hash_sources
 from hardlook.models.identity import sources_of
@@ -21,6 +22,7 @@ from hardlook.models.open_vocabulary.text_features import TOKENIZER_FILES, encod
 from hardlook.models.roles import Image
 from hardlook.models.torch_inference import Precision
 from hardlook.models.transformers_folder import check_folder
+from hardlook.reading import reading
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from hardlook.networks.open_vocabulary.clip_text import CLIP
 
 RANDOM = "random:"
+_FOLDER_REMEDY = "--model-arg clip=FOLDER of a CLIP in transformers' layout, or a file of OpenAI's or open_clip's names"
 
 Reading = Literal["ours", "released"]
 
@@ -53,8 +56,11 @@ class Parameters:
         """
         if str(weights).startswith(RANDOM):
             seed = str(weights).removeprefix(RANDOM)
-            if not seed.isdecimal():
+            if not seed.isdecimal() or int(seed) >= 2**63:
                 raise OptionError(f"weights={weights} has no seed", remedy=f"write weights={RANDOM}1")
+            if clip is not None:
+                remedy = "leave clip out, or give a file as weights"
+                raise OptionError(f"weights={weights} and clip={clip} are both given", remedy=remedy)
             return cls((), tokenizer, int(seed), size)
         if size:
             raise OptionError("a file tells its size", remedy=f"leave size out, or give weights={RANDOM}1")
@@ -71,11 +77,31 @@ class Parameters:
 
 
 def _find_weights(folder: Path) -> Path:
-    """The file of weights of a CLIP in transformers' layout."""
-    _, *parts = check_folder(folder, ("clip",), remedy="--model-arg clip=FOLDER of a CLIP that transformers saved")
+    """The file of weights of a CLIP in transformers' layout, with the quick GELU of OpenAI's."""
+    config, quick, parts = read_clip_folder(folder)
     if len(parts) > 1:
         raise OptionError(f"the weights in {folder} are in several parts", remedy="save them as one file")
+    if not quick:
+        remedy = "give OpenAI's CLIP of this size, whose GELU is the quick one"
+        raise ModelError("a CLIP with the exact GELU, which the network was not trained on", file=config, remedy=remedy)
     return parts[0]
+
+
+def read_clip_folder(folder: Path) -> tuple[Path, bool, tuple[Path, ...]]:
+    """Of a CLIP in transformers' layout the settings and whether its GELU is the quick one, and the weights' parts."""
+    config, *parts = check_folder(folder, ("clip",), remedy=_FOLDER_REMEDY)
+    with reading(config, "not the settings of a CLIP", remedy=_FOLDER_REMEDY):
+        settings = json.loads(config.read_text(encoding="utf-8"))
+        towers = [dict(settings.get(f"{kind}_config") or {}) for kind in ("vision", "text")]
+        widths = (768, 512)  # transformers' own, where a file leaves them out
+        for tower, width, heads in zip(towers, widths, (12, 8), strict=True):
+            own = int(tower.get("hidden_size", width))
+            if own != 64 * int(tower.get("num_attention_heads", heads)):
+                raise ValueError(f"{own} channels in {tower.get('num_attention_heads', heads)} heads, not of 64 each")
+        kinds = {str(tower.get("hidden_act", "quick_gelu")) for tower in towers}
+        if len(kinds) > 1 or not kinds <= {"quick_gelu", "gelu"}:
+            raise ValueError(f"activations {', '.join(sorted(kinds))}")
+    return config, kinds == {"quick_gelu"}, tuple(path for path in parts if path.suffix != ".json")
 
 
 class ClipSegmenter:

@@ -72,6 +72,10 @@ class FcClip(ClipSegmenter):
         batch: int = 1,
     ) -> None:
         check_options(reading, (shorter, longer), device, batch, precision, SIDES)
+        if not 0 <= overlap <= 1:
+            raise OptionError(f"overlap is {overlap}", remedy="a share of a mask, from 0 to 1")
+        if limit < 1:
+            raise OptionError(f"limit is {limit}", remedy="a number of instances, at least 1")
         from hardlook.networks.open_vocabulary.clip_text import find_seen
         from hardlook.networks.open_vocabulary.fc_clip import TextClassifier
 

@@ -7,7 +7,6 @@ MaskFormer of their own for masks and their first scores; here these are another
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,14 +18,19 @@ from numpy.typing import NDArray
 from hardlook.errors import OptionError
 from hardlook.fingerprints import hash_value
 from hardlook.models.families.words import normalise_name, read_words
-from hardlook.models.open_vocabulary.clip_segmenter import ClipSegmenter, Parameters, check_options, resize_image
+from hardlook.models.open_vocabulary.clip_segmenter import (
+    RANDOM,
+    ClipSegmenter,
+    Parameters,
+    check_options,
+    read_clip_folder,
+    resize_image,
+)
 from hardlook.models.open_vocabulary.free_words import VILD_TEMPLATES, read_free_words
 from hardlook.models.open_vocabulary.proposals import PROMPTABLE, Proposals, build_proposer, propose
 from hardlook.models.open_vocabulary.text_features import TOKENIZER_FILES
 from hardlook.models.roles import Image, LabelMap
 from hardlook.models.torch_inference import Precision, exact_inference
-from hardlook.models.transformers_folder import check_folder
-from hardlook.reading import reading
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,7 +42,6 @@ PROPOSED = "proposals"
 """What `trained` says for the words that the proposing model has a label for."""
 _AT_ONCE = 1 << 26  # scores of pixels in memory at a time
 _PIXELS = 1 << 22  # of images whose masks are in memory together
-_FOLDER_REMEDY = "--model-arg clip=FOLDER of a CLIP in transformers' layout, or a file of OpenAI's or open_clip's names"
 
 
 class RegionSegmenter(ClipSegmenter):
@@ -234,11 +237,9 @@ class _Given:
         """The classifier of regions, the text tower, and the files; a folder's tokenizer goes with its CLIP."""
         from hardlook.networks.open_vocabulary.region_checkpoints import build_random_regions, load_regions
 
-        parsed = Parameters.parse(self.weights, None, self.tokenizer, self.size)
+        clip = self.clip if self.weights.startswith(RANDOM) else None  # of files it may be a folder in parts
+        parsed = Parameters.parse(self.weights, clip, self.tokenizer, self.size)
         if parsed.seed is not None:
-            if self.clip is not None:
-                remedy = "leave clip out, or give a file as weights"
-                raise OptionError(f"weights={self.weights} and clip={self.clip} are both given", remedy=remedy)
             parsed = replace(parsed, size=self.size or "ViT-B-16")
             network, tower = build_random_regions(parsed.size, seed=parsed.seed or 0, prompted=self.prompted)
             return network, tower, parsed
@@ -256,26 +257,9 @@ class _Given:
         path = Path(self.clip).expanduser()
         if not path.is_dir():
             return (path,), (), self.quick, self.tokenizer
-        config, quick, parts = _read_folder(path)
+        config, quick, parts = read_clip_folder(path)
         beside = path if all((path / name).is_file() for name in TOKENIZER_FILES) else None
         return parts, (config,), quick, self.tokenizer or beside
-
-
-def _read_folder(folder: Path) -> tuple[Path, bool, tuple[Path, ...]]:
-    """Of a CLIP in transformers' layout the settings and whether its GELU is the quick one, and the weights' parts."""
-    config, *parts = check_folder(folder, ("clip",), remedy=_FOLDER_REMEDY)
-    with reading(config, "not the settings of a CLIP", remedy=_FOLDER_REMEDY):
-        settings = json.loads(config.read_text(encoding="utf-8"))
-        towers = [dict(settings.get(f"{kind}_config") or {}) for kind in ("vision", "text")]
-        widths = (768, 512)  # transformers' own, where a file leaves them out
-        for tower, width, heads in zip(towers, widths, (12, 8), strict=True):
-            own = int(tower.get("hidden_size", width))
-            if own != 64 * int(tower.get("num_attention_heads", heads)):
-                raise ValueError(f"{own} channels in {tower.get('num_attention_heads', heads)} heads, not of 64 each")
-        kinds = {str(tower.get("hidden_act", "quick_gelu")) for tower in towers}
-        if len(kinds) > 1 or not kinds <= {"quick_gelu", "gelu"}:
-            raise ValueError(f"activations {', '.join(sorted(kinds))}")
-    return config, kinds == {"quick_gelu"}, tuple(path for path in parts if path.suffix != ".json")
 
 
 def spread_scores(found: Proposals, places: NDArray[np.int32], classes: int, trust: float) -> NDArray[np.float32]:
