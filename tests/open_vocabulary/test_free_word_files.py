@@ -70,6 +70,18 @@ def test_a_number_without_a_phrase_is_wrong_and_counted(maps):
     assert found.get("miou").value == pytest.approx(0.5)
 
 
+def test_phrases_of_images_that_are_not_there(maps):
+    with pytest.raises(DataError, match=r"2 images have phrases and no truth: a\.png, b\.png") as error:
+        score_maps(maps, {"a.png": ["car", "sky"], "b.png": ["car", "sky"]})
+    assert "phrases.json" in str(error.value) and "without the suffix" in error.value.remedy
+
+
+def test_two_phrases_of_one_number(maps):
+    with pytest.raises(DataError, match="two phrases have one number") as error:
+        score_maps(maps, {"a": {"0": "car", "00": "truck", "1": "sky"}, "b": ["car", "sky"]})
+    assert error.value.unit == "a"
+
+
 def test_maps_without_phrases(maps):
     with pytest.raises(DataError, match=r"there is no phrases.json") as error:
         run("open-miou", maps, gt=maps / "gt", pred=maps / "pred", labels=str(maps / "labels.csv"))

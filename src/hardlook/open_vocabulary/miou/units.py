@@ -385,6 +385,10 @@ def _add_predictions(
         remedy = "predictions and truth pair by file stem; remove or rename the surplus"
         raise DataError(what, file=predictions, remedy=remedy)
     phrases = _read_phrases(next(iter(images.values()), None), options, predictions)
+    if predictions and (unknown := sorted(set(phrases or ()) - set(images))):
+        what = f"{len(unknown)} images have phrases and no truth: {', '.join(unknown[:5])}"
+        remedy = "phrases and truth pair by file stem, without the suffix; remove or rename the surplus"
+        raise DataError(what, file=predictions / PHRASES, remedy=remedy)
     units = []
     for stem, image in images.items():
         if predictions and stem not in predicted_paths:

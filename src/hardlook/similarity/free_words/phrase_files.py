@@ -52,6 +52,8 @@ def read_numbered_phrases(path: Path, first: int = 0) -> dict[str, dict[int, str
 def _number_phrases(phrases: Any, first: int, path: Path, image: str) -> dict[int, str]:
     pairs = phrases.items() if isinstance(phrases, dict) else enumerate(phrases, first)
     numbered = {int(number): phrase for number, phrase in pairs}
+    if len(numbered) < len(phrases):
+        raise DataError("two phrases have one number", file=path, unit=image, remedy=_REMEDY)
     if isinstance(phrases, str) or not all(isinstance(phrase, str) for phrase in numbered.values()):
         raise DataError("the phrases of an image are not a list of texts", file=path, unit=image, remedy=_REMEDY)
     return numbered
