@@ -7,7 +7,7 @@ from tiny_networks import Detector, picture, resize, to_input
 from hardlook.errors import ModelError
 from hardlook.models.wrapping.class_names import ClassNames
 from hardlook.models.wrapping.detections import fill_boxes, find_boxes, read_detections, read_segments
-from hardlook.models.wrapping.outputs import MaskReading
+from hardlook.models.wrapping.outputs import MaskReading, read_label_maps
 from hardlook.models.wrapping.preprocessing import Prepared
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
@@ -93,6 +93,11 @@ def test_no_detections():
         ([one_answer(masks=torch.zeros(3, 1, 12, 20))], "'masks': torch Tensor \\(3, 1, 12, 20\\)"),
         ([one_answer(masks=3 * random_tensor(2, 1, 12, 20))], "not probabilities"),
         ([{**one_answer(), "labels": torch.tensor([1, 3])}], "answers class 3"),
+        ([one_answer(labels=torch.tensor([1.0, 1.5]))], "'labels': torch Tensor \\(2,\\) of torch.float32"),
+        ([one_answer(labels=torch.tensor([1]))], "'labels': torch Tensor \\(1,\\)"),
+        ([one_answer(scores=torch.tensor([0.5]))], "'scores': torch Tensor \\(1,\\)"),
+        ([one_answer(boxes=torch.zeros(3, 4))], "'boxes': torch Tensor \\(3, 4\\)"),
+        ([one_answer(boxes=torch.zeros(4, 2))], "'boxes': torch Tensor \\(4, 2\\)"),
     ],
 )
 def test_other_outputs_are_named(raw, words):
@@ -219,6 +224,18 @@ def test_a_query_that_wins_too_little_of_its_mask_is_no_segment():
     )
     assert found.labels == {1: 0}
     assert found.map[0, [0, 39]].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("place", ["class_queries_logits", "masks_queries_logits"])
+def test_queries_that_are_no_numbers_are_refused(place):
+    sure = {"class_queries_logits": 9 * torch.eye(4)[None, :3], "masks_queries_logits": random_tensor(1, 3, 12, 20)}
+    raw = {**sure, place: sure[place] * float("nan")}
+    with pytest.raises(ModelError, match="holds NaN"):
+        read_detections(raw, [SHAPE], THREE, READING)
+    with pytest.raises(ModelError, match="holds NaN"):
+        read_segments(raw, [SHAPE], THREE, (True, True, False), READING)
+    with pytest.raises(ModelError, match="holds NaN"):
+        read_label_maps(raw, [SHAPE], THREE, READING)
 
 
 def test_queries_that_are_sure_of_nothing_draw_nothing():

@@ -78,6 +78,28 @@ def test_logits_are_resized_before_the_largest_is_taken(kind, put):
     assert np.mean(np.stack(maps) == expected) == 1
 
 
+@pytest.mark.parametrize("kind", [lambda values: values, lambda values: values.numpy()], ids=["tensor", "array"])
+def test_a_class_that_is_ruled_out_is_never_chosen(kind):
+    logits = random_tensor(1, 3, 6, 10)
+    without = kind(logits.clone())
+    without[:, 1] = -float("inf")
+    expected = resize(logits[:, [0, 2]], (12, 20))[0].argmax(0).numpy() * 2
+    [labels] = read_label_maps(without, [SHAPE], NAMES, READING)
+    assert np.array_equal(labels, expected)
+
+
+@pytest.mark.parametrize("kind", [lambda values: values, lambda values: values.numpy()], ids=["tensor", "array"])
+def test_nan_is_no_answer(kind):
+    logits = random_tensor(1, 3, 6, 10)
+    logits[0, 1, 2, 3] = float("nan")
+    with pytest.raises(ModelError, match="the network's output holds NaN"):
+        read_label_maps(kind(logits), [SHAPE], NAMES, READING)
+    with pytest.raises(ModelError, match="the map holds NaN"):
+        read_masks(kind(logits[:, :2]), [SHAPE], READING, "the map")
+    with pytest.raises(ModelError, match="the map holds NaN"):
+        read_masks(kind(logits[:, 1:2]), [SHAPE], MaskReading(activation="sigmoid"), "the map")
+
+
 def test_half_precision_is_read_as_float32():
     values = random_tensor(1, 3, 3, 5).to(torch.bfloat16)
     [labels] = read_label_maps(values, [SHAPE], NAMES, READING)

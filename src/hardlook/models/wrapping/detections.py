@@ -20,6 +20,7 @@ from hardlook.models.wrapping.class_names import ClassNames
 from hardlook.models.wrapping.outputs import (
     MaskReading,
     Queries,
+    check_numbers,
     find_queries,
     fit_maps,
     get_field,
@@ -75,6 +76,7 @@ def _fit_queries(queries: Queries, place: int, one: Prepared, chosen: NDArray[An
     """Mask probabilities (n, H, W) of the chosen queries of an image, a few at a time."""
     for start in range(0, len(chosen), _AT_ONCE):
         some = chosen[start : start + _AT_ONCE].tolist()
+        check_numbers(queries.masks[place][some], "the network's output of masks")
         yield sigmoid(to_array(fit_maps(queries.masks[place][some][None], one))[0])
 
 
@@ -172,8 +174,14 @@ def _list_dictionaries(raw: Any) -> Sequence[Any] | None:
 
 def _read_dictionary(answer: Mapping[str, Any], one: Prepared, names: ClassNames, reading: MaskReading) -> Found:
     """Boxes and masks in the input's pixels at the image's size; without masks, boxes are filled."""
-    boxes = _scale_boxes(to_array(answer["boxes"]).reshape(-1, 4), one)
     scores, classes = to_array(answer["scores"]).reshape(-1), to_array(answer["labels"]).reshape(-1)
+    boxes = to_array(answer["boxes"])
+    expected = (len(scores), 4)
+    if not boxes.size:
+        boxes = boxes.reshape(0, 4)
+    if boxes.shape != expected or classes.shape != scores.shape or not np.array_equal(classes, classes.astype(np.intp)):
+        raise output_error(answer, "instance-segmenter")
+    boxes = _scale_boxes(boxes, one)
     soft = answer.get("masks")
     if soft is None:
         return fill_boxes(boxes, one.image_size), boxes, scores, classes.astype(np.intp)

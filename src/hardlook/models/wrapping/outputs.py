@@ -26,6 +26,8 @@ from hardlook.models.wrapping.class_names import ClassNames
 from hardlook.models.wrapping.preprocessing import Prepared, Size
 
 _CHANNELS = 64
+# Larger values are resized as these: a class that is ruled out by -inf would else become NaN beside a border.
+_LARGEST = 1e30
 
 Activation = Literal["sigmoid"]
 
@@ -42,6 +44,7 @@ class MaskReading:
         if values.dtype.kind in "biu":
             values = values.astype(np.float32)
         if self.activation == "sigmoid":
+            check_numbers(values, what)
             return sigmoid(values)
         if values.size and not (values.min() >= -1e-5 and values.max() <= 1 + 1e-5):
             raise ModelError(
@@ -107,6 +110,7 @@ def read_label_maps(raw: Any, prepared: Sequence[Prepared], names: ClassNames, r
     if values.ndim != 4:
         raise output_error(raw, "semantic-segmenter")
     names.check_count(values.shape[1], f"the network's output {_describe(values)}")
+    check_numbers(values, "the network's output")
     chosen = (fit_maps(values[place : place + 1], one)[0].argmax(0) for place, one in enumerate(prepared))
     return [names.to_labels(to_array(classes)) for classes in chosen]
 
@@ -122,7 +126,8 @@ def read_masks(raw: Any, prepared: Sequence[Prepared], reading: MaskReading, wha
     for place, one in enumerate(prepared):
         if values.shape[1] == 2:
             both = to_array(fit_maps(values[place : place + 1], one))[0]
-            masks.append(sigmoid(both[1] - both[0]))
+            check_numbers(difference := both[1] - both[0], what)
+            masks.append(sigmoid(difference))
         else:
             channel = reading.to_probabilities(to_array(values[place, 0]), what)
             masks.append(to_array(fit_maps(like(channel[None, None], values), one))[0, 0].astype(np.float32))
@@ -156,6 +161,16 @@ def to_array(values: Any) -> NDArray[Any]:
     return values.astype(np.float32) if values.dtype.kind == "f" else np.asarray(values)
 
 
+def check_numbers(values: Any, what: str) -> None:
+    """Raise an error where an array or tensor holds NaN: comparisons with it would choose a class all the same."""
+    numbers = values.detach() if hasattr(values, "detach") else values
+    floats = numbers.is_floating_point() if hasattr(values, "detach") else numbers.dtype.kind == "f"
+    if floats and bool((numbers != numbers).any()):
+        raise ModelError(
+            f"{what} holds NaN", remedy="check the weights, the preprocessing and, in half precision, for overflow"
+        )
+
+
 def sigmoid(values: NDArray[Any]) -> NDArray[np.float32]:
     """1 / (1 + exp(-x)) without overflow, as float32.
 
@@ -187,10 +202,11 @@ def resize_maps(values: Any, size: Size) -> Any:
 
         if tuple(values.shape[2:]) == size or not values.numel():
             return values.float() if values.numel() else values.new_zeros((*values.shape[:2], *size)).float()
-        return torch.nn.functional.interpolate(values.float(), size=size, mode="bilinear", align_corners=False)
+        limited = values.float().clamp(-_LARGEST, _LARGEST)
+        return torch.nn.functional.interpolate(limited, size=size, mode="bilinear", align_corners=False)
     if values.shape[2:] == size or not values.size:
         return values.astype(np.float32) if values.size else np.zeros((*values.shape[:2], *size), np.float32)
-    flat = values.astype(np.float32).reshape(-1, *values.shape[2:])
+    flat = np.clip(values.astype(np.float32), -_LARGEST, _LARGEST).reshape(-1, *values.shape[2:])
     parts = []
     for start in range(0, len(flat), _CHANNELS):
         block = np.ascontiguousarray(flat[start : start + _CHANNELS].transpose(1, 2, 0))
@@ -213,9 +229,9 @@ _UNDERSTOOD = {
     "with `out`, or an output of transformers with `logits` or with masks of queries; wrap a function that picks them",
     "mask": "a mask is (N, 1, h, w) or (N, h, w), or logits (N, 2, h, w) of background and object; wrap a function "
     "that picks it",
-    "instance-segmenter": "an instance segmenter gives a list of {boxes, labels, scores, masks}, one per image, or an "
-    "output of transformers with class_queries_logits and masks_queries_logits, or with logits and pred_boxes; wrap a "
-    "function that makes the list",
+    "instance-segmenter": "an instance segmenter gives a list of {boxes (n, 4), labels (n,) as whole numbers, scores "
+    "(n,), masks}, one per image, or an output of transformers with class_queries_logits and masks_queries_logits, or "
+    "with logits and pred_boxes; wrap a function that makes the list",
     "panoptic-segmenter": "a panoptic segmenter gives an output of transformers with class_queries_logits and "
     "masks_queries_logits or with logits and pred_masks, or a list of {segmentation, segments_info}, one per image",
 }
@@ -309,6 +325,7 @@ class Queries:
         Without that class each class has a sigmoid of its own.
         """
         logits = self.classes[place]
+        check_numbers(logits, "the network's output of classes")
         if logits.shape[1] == len(names.names) + 1:
             return softmax(logits)[:, :-1], True
         names.check_count(logits.shape[1], f"the network's queries {tuple(self.classes.shape)}")
@@ -333,6 +350,7 @@ def _label_by_queries(queries: Queries, place: int, one: Prepared, names: ClassN
     if queries.masks is None:
         raise ModelError("the network gives boxes and no masks", remedy=_UNDERSTOOD["semantic-segmenter"])
     scores, _ = queries.score_classes(place, names)
+    check_numbers(queries.masks[place], "the network's output of masks")
     masks = sigmoid(to_array(queries.masks[place]))
     sums = np.einsum("qc,qhw->chw", scores, masks, optimize=True)[None]
     classes = to_array(fit_maps(like(sums, queries.masks), one)[0].argmax(0))
