@@ -64,6 +64,19 @@ def test_polygons_runs_and_crowds_are_decoded() -> None:
     assert list(dataset.categories) == [3, 18]
 
 
+def test_boxes_that_are_shares_of_the_image_are_noticed() -> None:
+    share, pixel = [0.1, 0.2, 0.5, 1.0], [0, 0, 1, 1]
+    with pytest.raises(DataError, match="all numbers of the 2 boxes are between 0 and 1") as caught:
+        parse_instances(content({**SQUARE, "bbox": share}, {**SQUARE, "id": 2, "bbox": pixel}), "a.json")
+    assert (caught.value.file, "in pixels" in str(caught.value.remedy)) == ("a.json", True)
+    truth = parse_instances(content({**SQUARE, "bbox": pixel}))
+    rows = [{"image_id": 7, "category_id": 18, "score": 0.5, "bbox": box} for box in (share, pixel, [2, 1, 0.5, 2])]
+    with pytest.raises(DataError, match="all numbers of the 2 boxes are between 0 and 1") as caught:
+        parse_results(rows[:2], truth, "bbox", "b.json")
+    assert caught.value.file == "b.json"
+    assert parse_results(rows, truth, "bbox")[7].boxes[0].tolist() == share
+
+
 def test_images_without_objects_and_objects_without_area_or_mask() -> None:
     (image,) = parse_instances(content()).images
     assert (image.masks().shape, image.boxes.shape, len(image.ids)) == ((0, 5, 6), (0, 4), 0)

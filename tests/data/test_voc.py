@@ -91,3 +91,23 @@ def test_all_real_masks(shared_data: Path) -> None:
             assert picture.size == (classes.shape[1], classes.shape[0])
     assert seen[1:21].min() >= 34
     assert not seen[21:255].any()
+
+
+def test_of_two_years_none_is_chosen(tmp_path: Path) -> None:
+    kits = [
+        write_world(tmp_path / "VOCdevkit" / year, "voc", count=4, size=(96, 72)) for year in ("VOC2007", "VOC2012")
+    ]
+    for folder in (tmp_path, tmp_path / "VOCdevkit"):
+        with pytest.raises(DataError, match=r"2 devkits here: .*VOC2007, .*VOC2012"):
+            open_devkit(folder)
+    assert open_devkit(kits[1]).root == kits[1]
+    (kits[0] / "ImageSets" / "Segmentation").rename(kits[0] / "lists")
+    assert open_devkit(tmp_path).root == kits[1]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    kit = write_world(tmp_path / "kit", "voc", count=4, size=(96, 72))
+    classes, ids = open_devkit(kit).classes, open_devkit(kit).ids("val")
+    for file in (kit / "classes.txt", kit / "ImageSets" / "Segmentation" / "val.txt"):
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert (open_devkit(kit).classes, open_devkit(kit).ids("val")) == (classes, ids)

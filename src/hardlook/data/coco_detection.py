@@ -26,7 +26,7 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -146,6 +146,7 @@ def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDat
                 problems.add(f"frequencies other than {', '.join(FREQUENCIES)}, of categories", i)
         problems.raise_if_any("invalid annotations", file=file, remedy="correct or remove these entries")
         made = [_make_image(i, image, objects.get(i, []), file, federated) for i, image in images.items()]
+        _check_pixels_of_boxes([image.boxes for image in made])
         synsets = {int(c["id"]): str(c["synset"]) for c in content["categories"] if c.get("synset")}
     return InstanceDataset(dict(sorted(names.items())), tuple(made), groups, synsets, image_names)
 
@@ -330,6 +331,8 @@ def parse_results(
             detections.category_ids.append(category)
             detections.scores.append(score)
     problems.raise_if_any("detections that do not match the ground truth", file=file, remedy=_REMEDY)
+    with reading(file):
+        _check_pixels_of_boxes([np.array(c.boxes, np.float64).reshape(-1, 4) for c in columns.values()])
     return {
         i: ImageDetections(
             i, sizes[i][1], sizes[i][0], np.array(c.category_ids, np.int64), np.array(c.scores, np.float64),
@@ -371,6 +374,17 @@ def _add_box_or_mask(
             detections.counts.append(encoded["counts"])
     except DataError:
         problems.add("masks that cannot be read, at positions", position)
+
+
+def _check_pixels_of_boxes(boxes: Sequence[NDArray[np.float64]]) -> None:
+    """Raise an error where all boxes (n, 4) lie in the first pixel, as those do that are shares of the image.
+
+    >>> _check_pixels_of_boxes([np.array([[0.0, 0.0, 1.0, 1.0]])])
+    """
+    together = np.concatenate([np.zeros((0, 4)), *boxes])
+    if len(together) and together.max() <= 1 and (together % 1).any():
+        what = f"all numbers of the {len(together)} boxes are between 0 and 1"
+        raise DataError(what, remedy="boxes are in pixels: multiply shares by the width and height of their image")
 
 
 def iterate_elements(text: str) -> Iterator[Any]:

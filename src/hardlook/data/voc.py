@@ -80,7 +80,7 @@ class VocDevkit:
 def read_image_ids(path: Path) -> tuple[str, ...]:
     """The first word of each line of a list of images; a duplicate id is a `DataError`."""
     with reading(path, "not a list of images", remedy="write one id per line"):
-        ids = tuple(line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+        ids = tuple(line.split()[0] for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip())
     if len(set(ids)) < len(ids):
         twice = next(name for i, name in enumerate(ids) if name in ids[:i])
         raise DataError("duplicate id", file=path, unit=twice, remedy="list every image once")
@@ -88,16 +88,13 @@ def read_image_ids(path: Path) -> tuple[str, ...]:
 
 
 def open_devkit(folder: Path | str) -> VocDevkit:
-    """The devkit at `folder`, or one level or two below it (`VOCdevkit/VOC2012`).
+    """The devkit at `folder`, or the only one that is one level or two below it (`VOCdevkit/VOC2012`).
 
     The folder of class masks is SegmentationClass where it exists, else SegmentationClassAug. A file `classes.txt` (one
     name per line, index 1 first) replaces VOC's twenty classes.
     """
-    folder = Path(folder)
-    for root in list_devkit_roots(folder):
-        if (root / "JPEGImages").is_dir() and (root / "ImageSets" / "Segmentation").is_dir():
-            break
-    else:
+    root = find_devkit_root(Path(folder), "JPEGImages", "ImageSets/Segmentation")
+    if root is None:
         remedy = "pass the folder that holds JPEGImages, SegmentationClass and ImageSets/Segmentation"
         raise DataError("no VOC devkit here", file=folder, remedy=remedy)
     masks = next((name for name in ("SegmentationClass", "SegmentationClassAug") if (root / name).is_dir()), None)
@@ -107,8 +104,20 @@ def open_devkit(folder: Path | str) -> VocDevkit:
     if not names.is_file():
         return VocDevkit(root, masks=masks)
     with reading(names, "not a list of classes", remedy="write one name per line, index 1 first"):
-        classes = tuple(line.strip() for line in names.read_text(encoding="utf-8").splitlines() if line.strip())
+        classes = tuple(line.strip() for line in names.read_text(encoding="utf-8-sig").splitlines() if line.strip())
     return VocDevkit(root, classes, masks)
+
+
+def find_devkit_root(folder: Path, *parts: str) -> Path | None:
+    """The one folder of `list_devkit_roots` with these folders in it, None without one; `folder` itself comes first.
+
+    Two years below it are a `DataError`.
+    """
+    found = [root for root in list_devkit_roots(folder) if all((root / part).is_dir() for part in parts)]
+    if len(found) > 1 and found[0] != folder:
+        years = ", ".join(root.relative_to(folder).as_posix() for root in found)
+        raise DataError(f"there are {len(found)} devkits here: {years}", file=folder, remedy="pass the folder of one")
+    return found[0] if found else None
 
 
 def list_devkit_roots(folder: Path) -> tuple[Path, ...]:

@@ -193,6 +193,21 @@ def test_splits_by_the_names_of_files(tmp_path):
         list_splits(tmp_path / "empty")
 
 
+@pytest.mark.parametrize(
+    "there", [["00000-of-00003", "00002-of-00003"], ["00000-of-00001", "00000-of-00002", "00001-of-00002"]]
+)
+def test_parts_that_are_missing_or_of_two_versions(tmp_path, there):
+    (tmp_path / "data").mkdir()
+    for number, part in enumerate(there):
+        pq.write_table(make_labels([number]), tmp_path / "data" / f"train-{part}.parquet")
+    pq.write_table(make_labels([5]), tmp_path / "data" / "test-00000-of-00001-0123456789abcdef.parquet")
+    with pytest.raises(DataError, match=f"the parts of train are not complete.*{', '.join(there)}"):
+        read_labelled(tmp_path, "train")
+    with pytest.raises(DataError, match="the parts of train are not complete"):
+        read_labelled(tmp_path, None)
+    assert [row.id for row in read_labelled(tmp_path, "test")] == ["5"]
+
+
 def make_objects(objects, kind, **columns):
     table = make_table(range(len(objects))).drop_columns(["annotation", "kind"])
     table = table.append_column("objects", pa.array(objects, kind))

@@ -78,6 +78,19 @@ def test_objects_and_exports_score_as_folders_do(voc, labels, tmp_path, forked_w
         assert sorted(run.records["unit"]) == sorted(expected.records["unit"])
 
 
+def test_images_of_an_export_without_a_label_map_are_counted(voc, labels, tmp_path):
+    (tmp_path / "data").symlink_to(voc / "JPEGImages")
+    shutil.copytree(voc / "SegmentationClass", tmp_path / "labels")
+    gone, *others = sorted((tmp_path / "labels").iterdir())
+    options = SemanticOptions(data={"fiftyone": tmp_path}, labels=labels)
+    assert not list_units(options).left_out
+    gone.unlink()
+    units = list_units(options)
+    assert [unit.id for unit in units] == [path.stem for path in others]
+    [note] = units.left_out
+    assert (note.what, note.count, note.examples) == ("images without a label map", 1, (gone.stem,))
+
+
 def test_a_run_on_an_object_says_so_resumes_and_shows_pictures(voc, labels, tmp_path):
     given = {**SMALL, "labels": labels, "out": tmp_path / "run"}
     run = hl.run("closed-miou", data=make_pairs(voc), **given)

@@ -36,7 +36,7 @@ from hardlook.data.class_masks.source import (
 from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.data.images import SUFFIXES, read_image
 from hardlook.data.label_maps import read_label_map
-from hardlook.data.voc import VOC_CLASSES, list_devkit_roots
+from hardlook.data.voc import VOC_CLASSES, find_devkit_root
 from hardlook.errors import DataError, OptionError
 from hardlook.reading import reading
 
@@ -72,7 +72,7 @@ def open_class_mask_folders(data: Mapping[str, Path], *, labels: Path | None = N
 
 
 def _open_voc(folder: Path, binary: Path | None, labels: Path | None) -> LabelledFolders:
-    root = next((root for root in list_devkit_roots(folder) if (root / "JPEGImages").is_dir()), None)
+    root = find_devkit_root(folder, "JPEGImages")
     if root is None:
         remedy = f"pass the folder that holds JPEGImages and {' or '.join(VOC_MAPS)}"
         raise DataError("no VOC devkit here", file=folder, remedy=remedy)

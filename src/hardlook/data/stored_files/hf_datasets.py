@@ -45,7 +45,7 @@ _REMEDY = "give a folder of save_to_disk, a folder of the datasets cache, or Par
 _DAMAGED = "not an Arrow or Parquet file that can be read"
 _OPEN_TABLES, _OPEN_GROUPS = 16, 2  # per process
 _State = tuple[int, int, int]
-_PART = re.compile(r"-\d+-of-\d+(-[0-9a-f]+)?$")
+_PART = re.compile(r"-(\d+)-of-(\d+)(-[0-9a-f]+)?$")
 _MAX_DEPTH = 8  # of nested features
 
 
@@ -166,6 +166,8 @@ def list_splits(path: Path) -> dict[str, list[Path]]:
         splits.setdefault(_PART.sub("", file.stem).rpartition("-")[2], []).append(file)
     if not splits:
         raise _missing_files(path, "no files of a dataset")
+    for files in splits.values():
+        _check_parts(files)
     return splits
 
 
@@ -202,8 +204,24 @@ def _find_files(path: Path, split: str) -> list[Path]:
     parts = {file: file.stem.split("-") for file in _list_tables(path)}
     files = [file for file, words_of_name in parts.items() if set(words) & set(words_of_name)]
     if files:
+        _check_parts(files)
         return files
     raise _missing_files(path, f"no files of a dataset with the split {split!r}")
+
+
+def _check_parts(files: Sequence[Path]) -> None:
+    """Raise an error where parts of a split are missing, or there twice, by the numbers in their names."""
+    parts: dict[Path, list[tuple[int, int]]] = {}
+    for file in files:
+        if found := _PART.search(file.stem):
+            whole = file.with_name(file.stem[: found.start()])
+            parts.setdefault(whole, []).append((int(found[1]), int(found[2])))
+    for whole, numbers in parts.items():
+        count = max(total for _, total in numbers)
+        if sorted(numbers) != [(number, count) for number in range(count)]:
+            listed = ", ".join(f"{number:05d}-of-{total:05d}" for number, total in sorted(numbers)[:12])
+            what = f"the parts of {whole.name} are not complete, or of two versions: {listed}"
+            raise DataError(what, file=whole.parent, remedy="download the dataset again, into an empty folder")
 
 
 def _list_tables(path: Path) -> list[Path]:

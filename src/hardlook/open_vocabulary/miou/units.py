@@ -21,7 +21,14 @@ from hardlook.data.label_maps import read_label_map
 from hardlook.data.presets import list_map_presets, number_labels, open_map_preset
 from hardlook.data.stored_files import Stored, read_stored_image, read_stored_map
 from hardlook.data.stored_files.python_objects import read_map_classes
-from hardlook.data.stored_files.sources import MAP_SOURCES, OBJECT, find_source, list_source_files, read_map_samples
+from hardlook.data.stored_files.sources import (
+    FIFTYONE,
+    MAP_SOURCES,
+    OBJECT,
+    find_source,
+    list_source_files,
+    read_map_samples,
+)
 from hardlook.data.voc import open_devkit
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit, UnitList
@@ -263,7 +270,8 @@ def _list_stored_files(stored: str, options: SemanticOptions, predicted: LabelSe
     images = {
         one.id: replace(shared, truth_path=one.mask.path, image_file=one.image, truth_file=one.mask) for one in samples
     }
-    return _add_predictions(images, options, options.pred)
+    left_out = _note_images_without_truth(path / "data", images) if stored == FIFTYONE else ()
+    return UnitList(_add_predictions(images, options, options.pred), left_out)
 
 
 def _describe_object(path: Path, options: SemanticOptions) -> LabelledImage | None:
