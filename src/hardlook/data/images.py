@@ -51,7 +51,7 @@ def decode_image(data: bytes, path: Path | str) -> NDArray[np.uint8]:
             decoded = decode_picture(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
             if decoded is not None:
                 return np.asarray(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB, dst=decoded), dtype=np.uint8)
-        return _to_rgb(open_with_pillow(path, data), path)
+        return to_rgb(open_with_pillow(path, data), path)
 
 
 def decode_picture(data: bytes, flags: int) -> NDArray[np.uint8] | None:
@@ -190,7 +190,8 @@ def _is_safe_for_opencv(data: bytes) -> bool:
     return data.startswith(_PNG_START) and data[24:26] == _PLAIN_RGB and data.endswith(_PNG_END)
 
 
-def _to_rgb(image: PIL.Image.Image, path: Path | str) -> NDArray[np.uint8]:
+def to_rgb(image: PIL.Image.Image, path: Path | str) -> NDArray[np.uint8]:
+    """The pixels (H, W, 3) uint8 RGB of an image in any mode; `path` is for error messages."""
     if image.mode == "F":
         raise DataError("grey values are floating-point", file=path, remedy="store the image with 8 or 16 bits")
     width, height = image.size

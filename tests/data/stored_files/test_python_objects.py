@@ -18,6 +18,7 @@ from hardlook.data.stored_files.python_objects import (
     take_object,
     take_objects,
 )
+from hardlook.data.stored_files.shards import read_shards, write_shards
 from hardlook.errors import DataError, OptionError
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (4, 6, 3), dtype=np.uint8)
@@ -49,10 +50,23 @@ def test_images_and_maps_in_every_form():
     assert (read_stored_image(grey[0].image) == IMAGE[..., :1]).all()
 
 
+def test_images_of_16_bits_are_those_of_their_files(tmp_path):
+    grey = np.random.default_rng(0).integers(0, 1 << 16, (4, 6)).astype(np.uint16)
+    PIL.Image.fromarray(grey).save(tmp_path / "grey.png")
+    expected = np.stack([grey >> 8] * 3, axis=-1)
+    images = [PIL.Image.open(tmp_path / "grey.png"), PIL.Image.fromarray(grey.astype(np.int32))]
+    for sample in read_samples(take_object([(image, MAP) for image in images])):
+        assert np.array_equal(read_stored_image(sample.image), expected)
+    write_shards([(image, MAP) for image in images], tmp_path / "shards")
+    for shard in read_shards(tmp_path / "shards").values():
+        assert np.array_equal(read_stored_image(shard.find_image()), expected)
+
+
 @pytest.mark.parametrize(
     ("item", "message"),
     [
         (IMAGE, "the item is an array"),
+        ((PIL.Image.fromarray(IMAGE[..., 0].astype(np.float32)), 0), "grey values are floating-point"),
         ({"image": IMAGE}, "the item is dict"),
         ((IMAGE.astype(float), 0), "type float64"),
         ((IMAGE[..., :2], 0), r"shape \(4, 6, 2\)"),

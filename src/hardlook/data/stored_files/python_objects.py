@@ -31,6 +31,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.data.images import to_rgb
 from hardlook.data.stored_files.columns import read_box_format
 from hardlook.data.stored_files.samples import (
     ANY_CONTEXT,
@@ -359,7 +360,7 @@ def _to_pixels(image: Any, name: str) -> NDArray[np.uint8]:
 
     if isinstance(image, PIL.Image.Image):
         check_pixels(*image.size, unit=name)
-        return np.array(image.convert("RGB"), dtype=np.uint8)
+        return to_rgb(image, name)
     pixels = _to_array(image)
     if pixels.ndim == 3 and pixels.shape[0] in (1, 3) and pixels.shape[2] not in (1, 3):
         pixels = np.moveaxis(pixels, 0, 2)  # torch's order

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import PIL.Image
 
-from hardlook.data.images import SUFFIXES
+from hardlook.data.images import SUFFIXES, to_rgb
 from hardlook.data.stored_files import read_stored_size
 from hardlook.data.stored_files.samples import (
     ANY_CONTEXT,
@@ -234,7 +234,7 @@ def write_shards(
 
 
 def _encode_image(image: Any, key: str) -> bytes:
-    pixels = np.asarray(image.convert("RGB") if isinstance(image, PIL.Image.Image) else image)
+    pixels = to_rgb(image, key) if isinstance(image, PIL.Image.Image) else np.asarray(image)
     if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8:
         what = f"an image of shape {pixels.shape} and type {pixels.dtype}"
         raise DataError(what, unit=key, remedy="give PIL images or arrays (H, W, 3) uint8, without a transform")
