@@ -126,6 +126,16 @@ def test_soft_masks_with_a_channel_as_torchvision_returns_them():
     assert same(metric.compute(), plain_ap(data, iou_type="segm"))
 
 
+@pytest.mark.parametrize("values", [[0.2, torch.nan], [-2.0, 3.0], [0.0, 255.0]], ids=["nan", "logits", "bytes"])
+def test_soft_masks_that_are_no_probabilities_are_refused(values):
+    _, preds, target = detection_dicts(5, masks=True, images=1)
+    soft = torch.tensor(values)[preds[0]["masks"].long()]
+    metric = make_metric("segm")
+    with pytest.raises(DataError, match="masks: expected probabilities"):
+        metric.update([{**preds[0], "masks": soft}], target)
+    metric.update([{**preds[0], "masks": preds[0]["masks"].double()}], target)
+
+
 def test_masks_that_are_compared_on_their_device_give_the_same(monkeypatch):
     data, preds, target = detection_dicts(9, masks=True, images=6)
     monkeypatch.setattr(detection, "is_on_device", lambda *arrays: all(hasattr(one, "detach") for one in arrays))

@@ -25,6 +25,8 @@ BoxFormat = Literal["xyxy", "xywh", "cxcywh"]
 
 # Soft masks, such as those of torchvision, hold an object's pixels above this.
 MASK_THRESHOLD = 0.5
+# By how much a probability may be off after masks were resized.
+ROUNDING = 1e-3
 
 IMAGE_TYPES = "iiffffffibbiii"  # of the arrays of an image, as in `unpack`
 
@@ -185,7 +187,12 @@ def _convert_masks(masks: Any, count: int) -> Any:
         return np.zeros((0, 1, 1), bool)
     if given.ndim != 3 or len(given) != count:
         raise ValueError(f"masks: expected shape ({count}, H, W), got {tuple(given.shape)}")
-    return given > MASK_THRESHOLD if "float" in str(given.dtype) else given != 0
+    if "float" not in str(given.dtype):
+        return given != 0
+    # A comparison with NaN is false, so these are the values that are not between 0 and 1.
+    if not bool(((given >= -ROUNDING) & (given <= 1 + ROUNDING)).all()):
+        raise ValueError("masks: expected probabilities, got values that are NaN or not between 0 and 1")
+    return given > MASK_THRESHOLD
 
 
 def _read_image_id(value: Any, unit: str) -> int | None:
