@@ -37,8 +37,9 @@ def png(mask):
         png(MASK),
         MASK,
         MASK.astype(int).tolist(),
+        (MASK * 255).tolist(),
     ],
-    ids=["encoded", "bytes", "runs", "polygons", "one polygon", "png", "array", "rows"],
+    ids=["encoded", "bytes", "runs", "polygons", "one polygon", "png", "array", "rows", "rows of bytes"],
 )
 def test_masks_in_every_format(mask):
     rows = make_rows()

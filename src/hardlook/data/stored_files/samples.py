@@ -221,7 +221,7 @@ def _read_mask(segmentation: Any, image: Mapping[str, Any]) -> rle.Rle | None:
         segmentation = [segmentation]
     if len(segmentation) == height and all(len(row) == width for row in segmentation):
         values = np.array(segmentation)
-        if values.max(initial=0) <= 1:
+        if np.isin(values, (0, values.max(initial=1))).all():  # a picture of 0 and 1, or of 0 and 255
             return _encode_array(values, height, width)
     return rle.from_segmentation(segmentation, height, width)
 
