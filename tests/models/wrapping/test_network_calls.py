@@ -17,6 +17,9 @@ torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 IMAGES = to_input(picture(10, 14), picture(10, 14, seed=1))
 
 
+KEPT = {}
+
+
 def answer_by_hand(network, images=IMAGES):
     with torch.no_grad():
         return network.eval()(images).numpy()
@@ -155,6 +158,36 @@ def test_functions_are_given_what_they_are_written_for():
     calls = NetworkCalls(doubled)
     assert (calls.arrays, calls.libraries) == ("numpy", ())
     assert_same(calls(IMAGES.numpy()), 2 * IMAGES.numpy())
+
+
+def test_modules_behind_a_function_are_in_evaluation_mode():
+    network = Logits().train()
+    expected = answer_by_hand(Logits())
+    KEPT["network"] = network
+    held, listed, named = Holder(network), [network], {"segmenter": Holder(network)}
+
+    def call(images):
+        return network(images)
+
+    def call_with_arrays(images):
+        return held(torch.from_numpy(images)).detach().numpy()
+
+    functions = {
+        "object": lambda images: held.network(images),
+        "list": lambda images: listed[0](images),
+        "dictionary": lambda images: named["segmenter"].network(images),
+        "function": lambda images: call(images),
+        "partial": functools.partial(lambda function, images: function(images), call),
+        "object in an object": Holder(Holder(network)),
+        "global": lambda images: (lambda: KEPT["network"](images))(),
+        "each image": lambda images: torch.cat([call(image[None]) for image in images]),
+    }
+    before = hash_object(network)
+    for name, function in functions.items():
+        assert_same(NetworkCalls(function, arrays="torch")(IMAGES.numpy()), expected)
+        assert hash_object(network) == before, f"{name}: no statistics of the batch are kept"
+    assert_same(NetworkCalls(call_with_arrays, arrays="numpy")(IMAGES.numpy()), expected)
+    assert network.training and hash_object(network) == before
 
 
 def test_arrays_can_be_chosen():

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import inspect
 import io
+import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
@@ -32,6 +33,8 @@ Named = Mapping[str, NDArray[Any]]
 
 _ONNX_TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
 _ONNX_NAMES = ("boxes", "logits", "out", "last_hidden_state", "pooler_output", "class_queries_logits", "image_embeds")
+# How far modules are looked for behind a function, and among how many objects.
+_REFERENCE_DEPTH, _MAX_REFERENCES = 5, 300
 _FILES = ".onnx for ONNX, .pt2 for torch.export, any other ending (.pt, .ts) for TorchScript"
 
 
@@ -95,7 +98,8 @@ class NetworkCalls:
         function = getattr(target, method) if method else target
         given, by_name = _fit_names(function, given, by_name)
         if self.arrays == "numpy":
-            return self._call_with_arrays(function, given, by_name)
+            with evaluation_mode(self._modules()):
+                return self._call_with_arrays(function, given, by_name)
         with exact_inference(self.precision), evaluation_mode(self._modules()):
             tensors = [self._to_tensor(value) for value in given]
             return function(*tensors, **{name: self._to_tensor(value) for name, value in by_name.items()})
@@ -351,12 +355,42 @@ def _list_references(function: Any) -> list[Any]:
 
 
 def _find_modules(function: Any) -> list[Any]:
-    """The torch modules that a function refers to directly."""
+    """The torch modules that a function refers to, also by functions, objects and containers in between."""
     torch = sys.modules.get("torch")
     if torch is None:
         return []
-    found = [value for value in _list_references(function) if isinstance(value, torch.nn.Module)]
-    return list({id(module): module for module in found}.values())
+    found: list[Any] = []
+    seen: set[int] = set()
+    level = [function]
+    for _ in range(_REFERENCE_DEPTH):
+        values = [part for one in level for part in _list_parts(one)]
+        level = []
+        for value in values:
+            if id(value) in seen or len(seen) >= _MAX_REFERENCES:
+                continue
+            seen.add(id(value))
+            (found if isinstance(value, torch.nn.Module) else level).append(value)
+    return found
+
+
+def _list_parts(value: Any) -> list[Any]:
+    """What a function, an object or a container refers to; nothing of modules, classes and functions of libraries."""
+    if isinstance(value, Mapping | list | tuple | set):
+        return list(itertools.islice(value.values() if isinstance(value, Mapping) else value, _MAX_REFERENCES))
+    if value is None or isinstance(value, type | str | bytes | int | float | np.ndarray) or inspect.ismodule(value):
+        return []
+    if not inspect.isfunction(value):
+        return _list_references(value)
+    return [] if find_distributions(_package_of(value)) else [*_list_references(value), *_list_nested_globals(value)]
+
+
+def _list_nested_globals(function: Any) -> list[Any]:
+    """The globals that functions and comprehensions inside a function name."""
+    codes = [function.__code__]
+    for code in codes:
+        codes += filter(inspect.iscode, code.co_consts)
+    names = {name for code in codes[1:] for name in code.co_names}
+    return [function.__globals__[name] for name in sorted(names) if name in function.__globals__]
 
 
 def _refers_to_torch(function: Any) -> bool:
