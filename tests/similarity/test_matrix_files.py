@@ -133,6 +133,15 @@ def test_pairs_of_a_file_are_the_cells_of_its_matrix(tmp_path, kind):
     assert few(np.array([0]), np.array([1])) == expected[1, 2]
 
 
+def test_rounding_that_differs_between_the_halves_is_evened_out_in_pairs_too(tmp_path):
+    uneven = matrix()
+    uneven[0, 1] += 4e-7
+    np.save(tmp_path / "S.npy", uneven)
+    pairs, expected = open_matrix(tmp_path / "S.npy", LABELS), read_matrix(tmp_path / "S.npy", LABELS).values
+    both = pairs(np.array([0, 1]), np.array([1, 0]))
+    assert both[0] == both[1] == expected[0, 1] == pytest.approx(matrix()[0, 1] + 2e-7, abs=1e-12)
+
+
 @pytest.mark.parametrize("kind", [bool, np.uint8])
 def test_pairs_of_whole_numbers(tmp_path, kind):
     np.save(tmp_path / "S.npy", np.eye(4).astype(kind))

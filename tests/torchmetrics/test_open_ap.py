@@ -209,6 +209,7 @@ def change(preds, target, **changes):
         ({"preds_boxes": torch.tensor([[9.0, 9, 3, 3]])}, "sides that are not negative"),
         ({"preds_boxes": torch.zeros(2, 4)}, r"boxes: expected shape \(1, 4\), got \(2, 4\)"),
         ({"preds_scores": torch.tensor([torch.nan])}, "scores: expected finite numbers, got nan"),
+        ({"target_iscrowd": torch.tensor([2])}, "crowd: expected true or false, got 2"),
         ({"target_image_id": torch.tensor([1, 2])}, "image_id: expected one whole number"),
     ],
 )

@@ -312,6 +312,10 @@ def test_what_is_counted_otherwise_is_not_comparable_and_says_so(given, differs)
 def test_readings_of_one_score_leave_the_others():
     ran = PairsRun("", {1: (0, 1, 2, 3), 2: (0, 1, 2, 3), 3: (-1,)})
     released = TossOptions(reading={"scs": "released"})
+    shots = TossOptions(shots=(1, 5))
+    assert describe_comparability("lca", {}, ran, shots).startswith("comparable")
+    assert "one support per pair" in describe_comparability("lca", {"shots": "5"}, ran, shots)
+    assert describe_comparability("lca", {"shots": "1"}, ran, TossOptions(shots=(5, 1))).startswith("comparable")
     assert describe_comparability("scs", {}, ran, released) == "not comparable: the published SCS follows scs=paper"
     assert describe_comparability("lca", {}, ran, released).startswith("comparable")
     options = TossOptions(encoder="planted-encoder")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from toss_records import frame_of, row, scorecard
@@ -10,6 +11,8 @@ from toss_records import frame_of, row, scorecard
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.harness.stats import Estimate
 from hardlook.harness.stats.intervals import Interval
+from hardlook.toss.benchmark import TOSS
+from hardlook.toss.options import TossOptions
 from hardlook.toss.support_use import describe_support_use, judge_support_use, measure_support_use
 
 
@@ -54,6 +57,16 @@ def test_levels_without_a_common_query_are_not_compared():
     assert measure_support_use(list_pairs({"L3": EASY, "L4": HARD}), void_ignored=True) == {}
     records = list_pairs({"L3": EASY, "L4": HARD})
     assert describe_support_use(records, scorecard(records)) == ""
+
+
+@pytest.mark.parametrize(("void", "expected"), [("ignored", 0.5 / 0.5), ("background", 0.5 / (50 / 150))])
+def test_pixels_that_the_truth_leaves_open_count_as_the_reading_says(void, expected):
+    """The right support's mask has 50 of 100 true pixels and 50 that are open, the wrong one's the true ones alone."""
+    right = row(0, 2, 0, "L3", "cat", "a", [50, 50, 0, 9, 50, 0])
+    records = frame_of([right, row(1, 2, 0, "L4", "cat", "a", [50, 50, 0, 9, 0, 50])])
+    assert measure_support_use(records, void_ignored=void == "ignored")["L4"].value == pytest.approx(expected)
+    card = replace(scorecard(records), readings=tuple(TOSS.readings(TossOptions(reading={"void": void}))))
+    assert f"what is left is {100 * expected:.0f}%" in describe_support_use(records, card)
 
 
 def test_nothing_found_is_undefined_and_not_ignored():

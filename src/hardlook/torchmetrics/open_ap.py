@@ -121,20 +121,19 @@ class OpenAP(Accumulator):
         with explain(remedy, unit=unit):
             classes = self._find_classes(found["labels"], "preds"), self._find_classes(truth["labels"], "target")
             crowd, area = truth.get("iscrowd"), truth.get("area")
-            crowds = np.zeros(len(classes[1]), bool) if crowd is None else as_numpy(crowd).astype(bool)
             further: dict[str, Any] = {name: truth.get(name) for name in ("ignore", "ids")}
             for name in ("negative", "not_exhaustive"):
                 ids = truth.get(name)
                 further[name] = None if ids is None else self._find_classes(ids, name)
             if not by_masks:
                 corners = [_convert_boxes(given["boxes"], self._box_format) for given in (found, truth)]
-                objects = metrics.Objects(classes[1], boxes=corners[1], area=area, crowd=crowds, **further)
+                objects = metrics.Objects(classes[1], boxes=corners[1], area=area, crowd=crowd, **further)
                 return keep_image(objects, metrics.Detections(classes[0], found["scores"], boxes=corners[0]), "bbox")
             masks = [_convert_masks(given["masks"], len(classes[i])) for i, given in enumerate((found, truth))]
             if not is_on_device(*masks):
                 masks = [as_numpy(given) for given in masks]
             pixels = count_mask_pixels(masks[1]) if area is None else area
-            objects = metrics.Objects(classes[1], area=pixels, crowd=crowds, **further)
+            objects = metrics.Objects(classes[1], area=pixels, crowd=crowd, **further)
             detections = metrics.Detections(classes[0], found["scores"], area=count_mask_pixels(masks[0]))
             return keep_image(objects, detections, "segm", mask_overlap(masks[0], masks[1], objects.crowd))
 
