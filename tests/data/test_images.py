@@ -7,6 +7,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
+from hardlook.data import images
 from hardlook.data.images import find_image, read_image
 from hardlook.errors import DataError
 
@@ -46,6 +47,22 @@ def test_sixteen_bits_keep_the_high_byte(tmp_path: Path) -> None:
     assert read_image(tmp_path / "grey.png")[0, :, 0].tolist() == [0, 0, 1, 255]
     cv2.imwrite(str(tmp_path / "colour.png"), np.dstack([wide, wide, wide]))
     assert read_image(tmp_path / "colour.png")[0, [0, 3], 1].tolist() == [0, 255]
+
+
+def test_a_large_image_is_converted_in_strips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "_STRIP_PIXELS", 100)  # three rows of 30 pixels
+    PIL.Image.fromarray(np.dstack([_COLOURS, _COLOURS[..., 0]])).save(tmp_path / "alpha.png")
+    assert np.array_equal(read_image(tmp_path / "alpha.png"), _COLOURS)
+    wide = np.random.default_rng(1).integers(0, 1 << 16, (20, 30)).astype(np.uint16)
+    PIL.Image.fromarray(wide).save(tmp_path / "wide.png")
+    assert np.array_equal(read_image(tmp_path / "wide.png"), np.stack([wide >> 8] * 3, axis=-1))
+
+
+@pytest.mark.parametrize("value", [-1, 1 << 16])
+def test_whole_numbers_beyond_16_bits_are_an_error(tmp_path: Path, value: int) -> None:
+    PIL.Image.fromarray(np.array([[0, value]], np.int32)).save(tmp_path / "a.tif")
+    with pytest.raises(DataError, match="beyond 16 bits"):
+        read_image(tmp_path / "a.tif")
 
 
 def test_orientation_notes_are_not_followed(tmp_path: Path) -> None:

@@ -462,3 +462,21 @@ def test_a_model_with_labels_must_not_answer_in_free_words():
     model = SimpleNamespace(labels=("car", "sky"))
     with pytest.raises(ModelError, match=r"expected a numpy array, got .*PhrasedAnswer"):
         check_answers("semantic-segmenter", model, [phrased(FREE_MAP)], [np.zeros((1, 3, 3), np.uint8)])
+
+
+@pytest.mark.parametrize(
+    ("box", "fits"),
+    [
+        ([0, 0, 8, 5], True),
+        ([0, 0, 8, 6], False),
+        ([0, 0, 9, 5], False),
+        ([-1, 0, 8, 5], False),
+        ([0, -1, 8, 5], False),
+    ],
+)
+def test_a_check_wants_boxes_within_the_image(box, fits):
+    image, model = np.zeros((5, 8, 3), np.uint8), SimpleNamespace(labels=("cat",))
+    boxes, scores, labels = np.array([box], np.float32), np.ones(1, np.float32), np.zeros(1, np.int32)
+    found = Instances(np.ones((1, 5, 8), bool), boxes, scores, labels)
+    faults = ANSWERS["instance-segmenter"].find_faults(model, image, found, True)
+    assert [fault.startswith("boxes: expected x0, y0, x1, y1 within 8 x 5") for fault in faults] == [True] * (not fits)

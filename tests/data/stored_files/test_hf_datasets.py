@@ -100,6 +100,14 @@ def test_the_cache_and_parquet_files_of_the_hub(tmp_path):
     check(read_samples(file, "val"), rows)
 
 
+def test_row_groups_of_different_lengths(tmp_path):
+    rows = [7, 8, 9, 10, 11, 12]
+    with pq.ParquetWriter(tmp_path / "val.parquet", make_table(rows).schema) as writer:
+        for first, end in ((0, 1), (1, 3), (3, 6)):
+            writer.write_table(make_table(rows[first:end]))
+    check(read_samples(tmp_path / "val.parquet", "val"), rows)
+
+
 def test_rows_whose_images_have_no_names_or_equal_ones_are_numbered(tmp_path):
     save_to_disk(tmp_path, make_table([0, 1], paths=False))
     assert [sample.id for sample in read_samples(tmp_path, "val")] == ["row-000000", "row-000001"]

@@ -46,6 +46,8 @@ def test_images_and_maps_in_every_form():
     for sample in samples:
         assert (read_stored_image(sample.image) == IMAGE).all()
         assert (read_stored_map(sample.mask) == MAP).all()
+    [row] = read_samples(take_object([(IMAGE[:3], MAP[:3])]))
+    assert (read_stored_image(row.image) == IMAGE[:3]).all(), "three rows are no channels"
     grey = read_samples(take_object([(IMAGE[..., 0], MAP)]))
     assert (read_stored_image(grey[0].image) == IMAGE[..., :1]).all()
 

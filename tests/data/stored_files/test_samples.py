@@ -114,6 +114,10 @@ def test_categories_by_number_or_name():
 
 def test_corners_are_noticed():
     rows = make_rows()
+    rows.add_image("wide", (20, 4), FolderFile(Path("wide.png")))
+    rows.add_object(0, bbox=[0, 0, 20, 4])
+    assert rows.build().truth.images[1].boxes.tolist() == [[0, 0, 20, 4]]
+    rows = make_rows()
     rows.add_object(0, bbox=[4, 2, 6, 4])
     with pytest.raises(DataError, match="1 of 1 boxes end outside") as caught:
         rows.build()

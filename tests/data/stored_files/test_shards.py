@@ -169,6 +169,14 @@ def test_python_datasets_are_written_and_read_back_to_the_last_pixel(tmp_path, t
         assert (decode_label_map(mask.read_bytes(), mask.path) == MASK.astype(int) + top * position).all()
 
 
+@pytest.mark.parametrize("top", [255, 256, 65_535, 65_536])
+def test_the_largest_numbers_of_each_type_are_kept(tmp_path, top):
+    write_shards([(IMAGE, np.array([[0, top]]))], tmp_path)
+    [sample] = read_shards(tmp_path).values()
+    mask = sample.find_mask()
+    assert decode_label_map(mask.read_bytes(), mask.path).tolist() == [[0, top]]
+
+
 def test_shards_have_as_many_samples_as_asked_for(tmp_path):
     shards = write_shards(Pairs([MASK] * 5), tmp_path, per_shard=2)
     assert [len(read_shards(shard)) for shard in shards] == [2, 2, 1]

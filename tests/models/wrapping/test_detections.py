@@ -238,6 +238,12 @@ def test_queries_that_are_no_numbers_are_refused(place):
         read_label_maps(raw, [SHAPE], THREE, READING)
 
 
+def test_a_probability_of_a_half_is_on():
+    raw = {"class_queries_logits": 9 * torch.eye(4)[None, :1], "masks_queries_logits": torch.zeros(1, 1, 12, 20)}
+    [found] = read_segments(raw, [SHAPE], THREE, (True, True, False), READING)
+    assert (found.map == 1).all(), "MaskFormer: mask >= 0.5"
+
+
 def test_queries_that_are_sure_of_nothing_draw_nothing():
     classes = torch.zeros(1, 4, 4)
     raw = {"class_queries_logits": classes, "masks_queries_logits": torch.ones(1, 4, 3, 5)}
