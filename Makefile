@@ -16,7 +16,7 @@ demo: $(VENV)/core-installed
 # the environment says: to compile all tests again takes a quarter minute.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/everything-installed $(FAMILIES)/installed
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder; tests=$$?; \
+	$(BIN)/python -m pytest --numprocesses 3 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder; tests=$$?; \
 	echo $$tests > $(VENV)/tests-status; $(MAKE) --no-print-directory test-families && exit $$tests
 
 # What failed in `make test`, alone on the machine: tests of kills, servers and browsers may fail because of what runs beside them.
@@ -32,7 +32,7 @@ test-again:
 # Models of timm, torchvision and segmentation-models-pytorch.
 test-families: export PYTHONDONTWRITEBYTECODE =
 test-families: $(FAMILIES)/installed
-	$(FAMILIES)/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder tests/docs/test_families_pages.py \
+	$(FAMILIES)/bin/python -m pytest --numprocesses 2 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder tests/docs/test_families_pages.py \
 		tests/data/stored_files/test_torchvision_datasets.py \
 		$(addprefix tests/models/families/test_,timm_encoders.py torchvision_models.py smp_segmenters.py)
 

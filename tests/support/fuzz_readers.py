@@ -419,7 +419,7 @@ def read_labelled_of(source, path):
 def forget_tables():
     from hardlook.data.stored_files import hf_datasets
 
-    for opened in (hf_datasets._open_arrow, hf_datasets._open_parquet, hf_datasets._read_group):
+    for opened in (hf_datasets._open_arrow, hf_datasets._read_metadata, hf_datasets._read_group):
         opened.cache_clear()
 
 

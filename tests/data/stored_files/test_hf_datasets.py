@@ -25,7 +25,7 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (4, 6, 3), dtype=np.uint8)
 @pytest.fixture(autouse=True)
 def forget_open_files():
     yield
-    for opened in (hf_datasets._open_arrow, hf_datasets._open_parquet, hf_datasets._read_group):
+    for opened in (hf_datasets._open_arrow, hf_datasets._read_metadata, hf_datasets._read_group):
         opened.cache_clear()
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from threading import Lock
 from typing import Any
 
 from hardlook.data.stored_files import read_stored_size
@@ -432,7 +433,7 @@ def _read_features(file: Path) -> Mapping[str, Any]:
 
 def _read_schema(file: Path) -> Any:
     if file.suffix == ".parquet":
-        return _open_parquet(file, _read_state(file)).schema_arrow
+        return _open_parquet(file).schema_arrow
     return _open_arrow(file, _read_state(file)).schema
 
 
@@ -440,7 +441,7 @@ def _iterate_rows(file: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]
     """The rows of a file with these columns; a `DataError` where these are not all of its rows."""
     chosen, count = list(columns), 0
     if file.suffix == ".parquet":
-        batches = _open_parquet(file, _read_state(file)).iter_batches(batch_size=1000, columns=chosen)
+        batches = _open_parquet(file).iter_batches(batch_size=1000, columns=chosen)
     else:
         batches = _open_arrow(file, _read_state(file)).select(chosen).to_batches(max_chunksize=1000)
     for batch in batches:
@@ -451,9 +452,8 @@ def _iterate_rows(file: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]
 
 def _check_count(file: Path, columns: str, count: int) -> None:
     """Raise an error where columns are shorter than their file: rows would be matched with those of others."""
-    opened = _open_parquet if file.suffix == ".parquet" else _open_arrow
-    table = opened(file, _read_state(file))
-    rows = table.metadata.num_rows if file.suffix == ".parquet" else table.num_rows
+    state = _read_state(file)
+    rows = (_read_metadata if file.suffix == ".parquet" else _open_arrow)(file, state).num_rows
     if count != rows:
         raise DataError(f"{columns}: {count} of {rows} rows are there", file=file, remedy="copy the file again")
 
@@ -461,7 +461,7 @@ def _check_count(file: Path, columns: str, count: int) -> None:
 def _read_names(file: Path, column: str) -> Sequence[str | None]:
     """What the cells of a column name as their files."""
     if file.suffix == ".parquet":
-        table = _open_parquet(file, _read_state(file)).read(columns=[f"{column}.path"])
+        table = _open_parquet(file).read(columns=[f"{column}.path"])
         _check_count(file, column, table.num_rows)
         return [(value or {}).get("path") for value in table.column(column).to_pylist()]
     paths: list[str | None] = []
@@ -474,12 +474,14 @@ def _read_names(file: Path, column: str) -> Sequence[str | None]:
 def _read_cell(file: Path, row: int, column: str) -> Any:
     if file.suffix != ".parquet":
         return _open_arrow(file, _read_state(file)).column(column)[row].as_py()
-    start = 0
-    metadata = _open_parquet(file, _read_state(file)).metadata
+    start, state = 0, _read_state(file)
+    metadata = _read_metadata(file, state)
     for group in range(metadata.num_row_groups):
         rows = metadata.row_group(group).num_rows
         if row < start + rows:
-            return _read_group(file, group, _read_state(file)).column(column)[row - start].as_py()
+            with _GROUPS_LOCK:
+                rows_of_group = _read_group(file, group, state)
+            return rows_of_group.column(column)[row - start].as_py()
         start += rows
     raise DataError(f"the file has no row {row}", file=file, remedy="copy it again")
 
@@ -504,10 +506,20 @@ def _open_arrow(file: Path, state: _State) -> Any:
 
 
 @lru_cache(_OPEN_TABLES)
-def _open_parquet(file: Path, state: _State) -> Any:
-    return require("pyarrow.parquet", extra=EXTRA).ParquetFile(str(file), memory_map=True)
+def _read_metadata(file: Path, state: _State) -> Any:
+    return require("pyarrow.parquet", extra=EXTRA).read_metadata(str(file), memory_map=True)
+
+
+def _open_parquet(file: Path) -> Any:
+    """A reader for one call: Arrow's ends the process where two threads use it at the same time."""
+    metadata = _read_metadata(file, _read_state(file))
+    return require("pyarrow.parquet", extra=EXTRA).ParquetFile(str(file), memory_map=True, metadata=metadata)
+
+
+# Threads that want the same group wait for the one that reads it.
+_GROUPS_LOCK = Lock()
 
 
 @lru_cache(_OPEN_GROUPS)
 def _read_group(file: Path, group: int, state: _State) -> Any:
-    return _open_parquet(file, state).read_row_group(group)
+    return _open_parquet(file).read_row_group(group)
