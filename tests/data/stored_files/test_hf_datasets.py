@@ -3,8 +3,11 @@
 The files of state.json, dataset_dict.json and the Arrow stream are those that datasets 5.2.0 writes (compared once).
 """
 
+import contextlib
 import io
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import PIL.Image
@@ -343,3 +346,28 @@ def test_a_column_that_is_shorter_than_its_file_is_an_error(tmp_path, column):
     with pytest.raises(DataError, match="0 of 3 rows are there") as caught:
         read_labelled(file, None)
     assert caught.value.file == str(file)
+
+
+def test_threads_never_share_a_reader_of_a_parquet_file(tmp_path, monkeypatch):
+    class Watched(pq.ParquetFile):
+        """Arrow's own ends the process where two threads are in it at once."""
+
+        users, together = 0, 0
+
+        def read_row_group(self, group):
+            self.users += 1
+            time.sleep(0.005)
+            Watched.together = max(Watched.together, self.users)
+            table = super().read_row_group(group)
+            self.users -= 1
+            return table
+
+    monkeypatch.setattr(pq, "ParquetFile", Watched)
+    # Nothing else keeps two threads apart.
+    monkeypatch.setattr(hf_datasets, "_GROUPS_LOCK", contextlib.nullcontext())
+    pq.write_table(make_table(range(12)), tmp_path / "val-00000-of-00001.parquet", row_group_size=1)
+    samples = read_samples(tmp_path, "val")
+    with ThreadPoolExecutor(6) as threads:
+        images = list(threads.map(lambda sample: decode_image(sample.image.read_bytes(), sample.image.path), samples))
+    assert Watched.together == 1
+    assert all(np.array_equal(image, np.roll(IMAGE, row)) for row, image in enumerate(images))
