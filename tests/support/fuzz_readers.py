@@ -629,7 +629,6 @@ def read_pair_lists(folder):
 
     for file in toss_pairs.list_pair_files(folder):
         toss_pairs.read_pairs(file)
-        toss_pairs.read_pairs(file, mixed="ours")
     read_memberships(folder)
     assign_partitions(read_attributes(folder / "analysis" / "test_stats.csv"))
     is_measured_table(folder / "analysis" / "test_stats.csv")
