@@ -250,8 +250,10 @@ def is_library(module: str | None) -> bool:
     (True, True, False)
     """
     name = (module or "builtins").partition(".")[0]
-    if name in sys.stdlib_module_names or name == "builtins":
-        return name != "__main__"
+    if name == "__main__":
+        return False
+    if name in sys.stdlib_module_names:
+        return True
     found = sys.modules.get(name)
     file = str(getattr(found, "__file__", None) or "")
     return "site-packages" in file or "dist-packages" in file
